@@ -1,0 +1,3 @@
+module github.com/libredlock/libredlock
+
+go 1.26
