@@ -1,9 +1,17 @@
 // Package driver runs a core.Machine over go-redis. It is what the front doors of
 // Go (core/redlock) and C (capi) share; it is not meant for applications.
+//
+// Whoever has an event for the machine takes the driver's mutex, steps, copies the effects out, lets go of
+// the mutex and carries them out: a caller that is alone sends its command and reads the reply on
+// its own goroutine. Beyond a few at once, commands wait in the node's queue and leave as pipelines (node.go).
 package driver
 
 import (
 	"context"
+	"crypto/rand"
+	"os"
+	"strconv"
+	"sync"
 	"time"
 
 	"github.com/libredlock/libredlock/core"
@@ -23,14 +31,23 @@ type Config struct {
 }
 
 // Driver is one client.
-type Driver struct{}
+type Driver struct {
+	config Config
+	nodes  []*node
 
-// Hold is a lock that was acquired.
-type Hold struct {
-	ID    core.OpID
-	Name  string
-	Token string
-	Fence int64
+	mu       sync.Mutex // guards what follows and every Step
+	machine  stepper
+	lastOp   core.OpID
+	requests map[core.OpID]*request
+	holds    map[core.OpID]*Hold
+	timer    *time.Timer
+	armed    core.Time // when the timer fires at the latest
+	closed   bool
+}
+
+// stepper is the machine; tests of the driver put their own in its place.
+type stepper interface {
+	Step(now core.Time, event core.Event) core.Effects
 }
 
 // Result is how a request ended. Err is nil if it ended in OK.
@@ -41,26 +58,158 @@ type Result struct {
 	Inspection *core.Inspection // of an inspect
 }
 
+// request is one that has no result yet. All but done is guarded by the driver's mutex.
+type request struct {
+	acquire  *core.Acquire // nil if it is another request
+	renews   *Hold
+	finished bool
+	result   Result
+	ready    chan struct{} // closed when finished; made when somebody has to wait
+	done     func(Result)  // called when finished, without the mutex; nil if somebody waits
+}
+
 // Open checks the configuration. It does not connect: the first request does.
-func Open(config Config) (*Driver, *core.Error) { panic("soon") }
+func Open(config Config) (*Driver, *core.Error) {
+	d := &Driver{
+		config:   config,
+		requests: map[core.OpID]*request{},
+		holds:    map[core.OpID]*Hold{},
+		armed:    core.Never,
+	}
+	d.timer = time.AfterFunc(time.Hour, d.tick)
+	d.timer.Stop()
+	addresses := make([]string, len(config.Nodes))
+	for i, text := range config.Nodes {
+		endpoint, err := parseURL(i, text)
+		if err != nil {
+			d.disconnect()
+			return nil, err
+		}
+		for j, other := range d.nodes {
+			if other.endpoint.sameServer(endpoint) {
+				d.disconnect()
+				return nil, &core.Error{Status: core.Invalid, Message: "nodes " + strconv.Itoa(j) + " and " + strconv.Itoa(i) +
+					" are the same server (" + endpoint.address + "): each node must be an independent one"}
+			}
+		}
+		d.nodes = append(d.nodes, newNode(d, i, endpoint))
+		addresses[i] = endpoint.address
+	}
+	machine, err := core.New(core.Config{
+		Nodes:            addresses,
+		Prefix:           config.Prefix,
+		Who:              who(config.Language),
+		NodeTimeout:      core.Duration(config.NodeTimeout.Microseconds()),
+		UnavailableAfter: core.Duration(config.UnavailableAfter.Microseconds()),
+	})
+	if err != nil {
+		d.disconnect()
+		return nil, err
+	}
+	d.machine = machine
+	return d, nil
+}
+
+// who names this process: host, pid and language.
+func who(language string) string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "?"
+	}
+	host = core.Escape(host)
+	return host[:min(len(host), 64)] + "/" + strconv.Itoa(os.Getpid()) + "/" + core.Escape(language)
+}
 
 // Do makes a request and waits for its end. When ctx ends first the request is cancelled.
 // Seed and Wall of an Acquire are filled in.
-func (d *Driver) Do(ctx context.Context, request core.Request) Result { panic("soon") }
+func (d *Driver) Do(ctx context.Context, event core.Request) Result {
+	r, work := d.begin(event, nil)
+	for {
+		if call, ok := d.alone(work); ok {
+			// One call to one node that is not busy: no other goroutine is needed.
+			work = d.step(d.nodes[call.Node].do(call))
+			continue
+		}
+		d.perform(work)
+		ready := d.waitFor(r)
+		if ready == nil {
+			return r.result
+		}
+		select {
+		case <-ready:
+			return r.result
+		case <-ctx.Done():
+			work = d.step(&core.Cancel{Op: r.result.Op})
+			ctx = context.WithoutCancel(ctx)
+		}
+	}
+}
 
 // Submit makes a request and returns at once. done is called exactly once, from any goroutine,
 // possibly before Submit returns; it must not block.
-func (d *Driver) Submit(request core.Request, done func(Result)) core.OpID { panic("soon") }
+func (d *Driver) Submit(event core.Request, done func(Result)) core.OpID {
+	r, work := d.begin(event, done)
+	d.perform(work)
+	return r.result.Op
+}
 
 // Cancel ends an acquire or renew that has not ended yet with CANCELED.
-func (d *Driver) Cancel(op core.OpID) { panic("soon") }
+func (d *Driver) Cancel(op core.OpID) { d.perform(d.step(&core.Cancel{Op: op})) }
 
 // Close ends every wait with CLOSED, releases every hold and closes the connections.
 // A second Close is CLOSED.
-func (d *Driver) Close() *core.Error { panic("soon") }
+func (d *Driver) Close() *core.Error {
+	result := d.Do(context.Background(), &core.Close{})
+	if result.Err == nil {
+		d.disconnect()
+	}
+	return result.Err
+}
 
-// Remaining is how long the hold is certainly ours; 0 once it is lost or released.
-func (d *Driver) Remaining(h *Hold) time.Duration { panic("soon") }
+func (d *Driver) disconnect() {
+	for _, n := range d.nodes {
+		n.close()
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.closed = true
+	d.timer.Stop()
+}
 
-// OnLost calls f once when the hold is lost, at once if it is; it is never called after the release. f must not block.
-func (h *Hold) OnLost(f func(cause string)) { panic("soon") }
+// begin steps the request.
+func (d *Driver) begin(event core.Request, done func(Result)) (*request, work) {
+	r := &request{done: done}
+	if e, ok := event.(*core.Acquire); ok {
+		r.acquire = e
+		rand.Read(e.Seed[:]) // never fails: crypto/rand ends the process instead
+		e.Wall = time.Now().UnixMicro()
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.lastOp++
+	r.result.Op = d.lastOp
+	event.SetOp(d.lastOp)
+	d.requests[d.lastOp] = r
+	return r, d.stepLocked(event)
+}
+
+// alone tells whether this work is one call that its maker may do itself, and takes it out.
+func (d *Driver) alone(w work) (core.Call, bool) {
+	if len(d.nodes) != 1 || len(w.calls) != 1 || len(w.done) > 0 || w.other || !d.nodes[0].enter() {
+		return core.Call{}, false
+	}
+	return w.calls[0], true
+}
+
+// waitFor gives what to wait for, or nil if the request has its result.
+func (d *Driver) waitFor(r *request) <-chan struct{} {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if r.finished {
+		return nil
+	}
+	if r.ready == nil {
+		r.ready = make(chan struct{})
+	}
+	return r.ready
+}

@@ -1,0 +1,380 @@
+package core
+
+import (
+	"math/bits"
+	"strconv"
+
+	"github.com/libredlock/libredlock/core/script"
+)
+
+// hold is an acquire and what becomes of it.
+type hold struct {
+	id    OpID
+	state state
+	lock  lock
+	who   string
+	seed  [16]byte
+	wall  Time // the wall clock is now + wall
+
+	// While it waits.
+	attempts    int
+	attempt     *attempt // the one in flight, then the one that won
+	limited     bool     // Wait is not 0
+	limit       Time     // of the wait
+	next        Time     // attempt, while pausing
+	backoff     Duration // before the next attempt that found too few nodes; 0: the last one did not
+	badSince    Time     // since when it finds too few nodes, if backoff is not 0
+	lastFailure Outcome  // of the attempt before; OK: none has ended yet
+
+	// While it is held.
+	deadline Time
+	renewal  *renewal // outstanding
+	lostWhy  string
+	timer    timer
+}
+
+// attempt asks every node for the lock, with a token of its own.
+type attempt struct {
+	round
+	hold    *hold
+	token   string
+	fence   int64 // what a quorum agrees on
+	grants  []grant
+	cleanup *cleanup // once it did not win, or the hold has ended
+}
+
+// grant is what one node did with an attempt.
+type grant struct {
+	granted bool  // it said yes at least once
+	open    bool  // whether it takes effect is not known: no answer, or an unknown outcome
+	end     Time  // of the lease there
+	fence   int64 // the counter there
+	retryIn Duration
+}
+
+func (m *Machine) acquire(e *Acquire) {
+	h := &hold{
+		id:    e.Op,
+		lock:  lock{key: m.config.Prefix + e.Name, ttl: e.TTL},
+		who:   m.config.Who,
+		seed:  e.Seed,
+		wall:  Time(e.Wall) - m.now,
+		limit: m.now.add(e.Wait),
+	}
+	h.limited = e.Wait != 0
+	if h.lock.ttl == 0 {
+		h.lock.ttl = DefaultTTL
+	}
+	if e.Fencing != Off {
+		h.lock.fence = fenceKey(h.lock.key)
+	}
+	if e.Metadata != "" {
+		h.who += "/" + Escape(e.Metadata)
+	}
+	if status, wrong := m.checkAcquire(e, h); wrong != "" {
+		m.fail(e.Op, status, wrong)
+		return
+	}
+	m.holds[h.id] = h
+	m.owed[h.id] = h
+	if h.limited {
+		m.waiters++
+		m.schedule(h)
+	}
+	m.attempt(h)
+}
+
+// checkAcquire says what is wrong with a request; "" if nothing.
+func (m *Machine) checkAcquire(e *Acquire, h *hold) (Status, string) {
+	switch {
+	case e.Kind < Mutex || e.Kind > Multi:
+		return Invalid, "there is no such kind of lock"
+	case e.Kind != Mutex:
+		return Unsupported, "this version has the mutex only"
+	case e.AutoRenew == On:
+		return Unsupported, "this version has no auto-renewal yet"
+	case e.Queue == On:
+		return Unsupported, "this version has no queue yet"
+	case e.MaxHold != 0:
+		return Unsupported, "this version has no max_hold yet"
+	case e.Wait < 0:
+		return Invalid, "the wait is negative; 0 tries once"
+	case len(h.who) > MaxWhoBytes:
+		room := MaxWhoBytes - len(m.config.Who) - 1
+		return Invalid, "the metadata takes " + strconv.Itoa(len(h.who)-len(m.config.Who)-1) +
+			" bytes when percent-encoded; at most " + strconv.Itoa(room) + " are allowed here"
+	case h.limited && m.waiters >= MaxWaiters:
+		return Invalid, "more than " + strconv.Itoa(MaxWaiters) + " requests wait in this client"
+	}
+	if wrong := checkTTL(h.lock.ttl); wrong != "" {
+		return Invalid, wrong
+	}
+	return Invalid, checkName(h.lock.key)
+}
+
+func checkTTL(ttl Duration) string {
+	if ttl < MinTTL || ttl > MaxTTL {
+		return "the ttl is " + milliseconds(ttl) + "; 100 ms to 24 h are allowed"
+	}
+	return ""
+}
+
+// attempt asks all nodes at once.
+func (m *Machine) attempt(h *hold) {
+	n := len(m.config.Nodes)
+	a := &attempt{
+		hold:   h,
+		token:  newToken(h.seed, h.attempts, h.who),
+		grants: make([]grant, n),
+		round:  round{votes: make([]vote, n), wait: m.config.nodeTimeout(h.lock.ttl)},
+	}
+	a.patience = a.wait
+	if h.limited { // a blocked caller gets its answer just after the limit, which then has ended the request
+		a.patience = min(a.wait, Duration(h.limit-m.now)+Millisecond)
+	}
+	for i := range a.grants {
+		a.grants[i].open = true
+	}
+	h.attempts++
+	h.attempt = a
+	proposed := "" // one deployment: the server's time
+	if n > 1 {
+		proposed = strconv.FormatInt(int64(m.now+h.wall), 10)
+	}
+	m.ask(&a.round, a, a, script.MutexAcquire, h.lock.acquireCommand(a.token, proposed, m.unresolved(h.lock.key)))
+}
+
+// wake is called when the nodes have had their time.
+func (a *attempt) wake(m *Machine) {
+	a.timeOut()
+	m.decide(a)
+}
+
+// answered brings a node's answer to the attempt, or to its raise.
+func (a *attempt) answered(m *Machine, c *call, v vote, values []Value) {
+	if c.script == script.MutexRaise {
+		if v.answer == yes {
+			a.grants[c.node].fence = max(a.grants[c.node].fence, a.fence)
+		}
+	} else {
+		v = a.settle(m, c, v, values)
+	}
+	switch {
+	case a.cleanup != nil:
+		a.cleanup.settled(m, c.node, v.answer == yes)
+	case a.hold.state == held:
+		m.extend(a.hold)
+	case a.votes[c.node].answer == pending || v.answer == yes: // a late yes counts, a late no changes nothing
+		a.votes[c.node] = v
+		m.decide(a)
+	}
+}
+
+// settle notes what a node did with the lock.
+func (a *attempt) settle(m *Machine, c *call, v vote, values []Value) vote {
+	g := &a.grants[c.node]
+	switch v.answer {
+	case yes:
+		fence, ok := integers(values, 1)
+		if !ok {
+			v = c.senseless()
+			g.granted = true // it may well be
+			break
+		}
+		g.granted = true
+		g.fence = fence[0].Int
+		g.end = leaseEnd(c.sent, a.hold.lock.ttl)
+	case no:
+		if left, ok := integers(values, 1); ok && left[0].Int >= 0 {
+			g.retryIn = Duration(left[0].Int+1) * Millisecond
+		}
+	case noAnswer:
+		g.granted = c.fault == ErrorReply // a script that failed may have got halfway
+	}
+	g.open = c.fault == Unknown
+	return v
+}
+
+// decide looks whether the votes of an attempt in flight are enough.
+func (m *Machine) decide(a *attempt) {
+	h := a.hold
+	switch t := count(a.votes); {
+	case t.won():
+		m.win(h)
+	case t.refused(), t.hopeless():
+		m.loseAttempt(h, m.verdict(a.votes))
+	}
+}
+
+// win makes an attempt that a quorum granted a hold, when a quorum has its fencing token.
+func (m *Machine) win(h *hold) {
+	a := h.attempt
+	if h.lock.fence != "" && m.raise(a) {
+		return
+	}
+	deadline := a.deadline()
+	if deadline <= m.now {
+		m.loseAttempt(h, Outcome{Status: Unavailable, Message: "the nodes answered too late: the lease of " + milliseconds(h.lock.ttl) + " was over"})
+		return
+	}
+	h.move(granted)
+	m.timers.set(&a.timer, nil, Never)
+	m.answerAcquire(h, Outcome{Status: OK, Token: a.token, Fence: a.fence, Deadline: deadline})
+	h.deadline = deadline
+	m.schedule(h)
+}
+
+// raise sees to it that a quorum has the fencing token, the largest that a node gave (protocol: quorum
+// fencing tokens). It tells whether nodes had to be asked: those that granted the lock with a smaller one.
+func (m *Machine) raise(a *attempt) bool {
+	h := a.hold
+	if h.state == asking {
+		for i := range a.votes {
+			if a.votes[i].answer == yes {
+				a.fence = max(a.fence, a.grants[i].fence)
+			}
+		}
+	}
+	behind := 0
+	for i := range a.votes {
+		if a.votes[i].answer == yes && a.grants[i].fence < a.fence {
+			behind++
+		}
+	}
+	if count(a.votes).yes-behind >= quorum(len(a.votes)) {
+		return false
+	}
+	args := h.lock.raiseCommand(a.token, a.fence)
+	for i := range a.votes {
+		if a.votes[i].answer == yes && a.grants[i].fence < a.fence {
+			a.votes[i].answer = pending
+			m.send(call{asker: a, node: i, script: script.MutexRaise, args: args, patience: a.patience})
+		}
+	}
+	if h.state == asking {
+		h.move(split)
+		m.timers.set(&a.timer, a, m.now.add(a.wait))
+	}
+	return true
+}
+
+// deadline is until when a quorum is certainly ours.
+func (a *attempt) deadline() Time {
+	var ends [MaxNodes]Time
+	for i := range a.grants {
+		ends[i] = a.grants[i].end
+	}
+	return quorumEnd(ends[:len(a.grants)])
+}
+
+// loseAttempt cleans up after an attempt and ends the request, or waits for the next attempt.
+func (m *Machine) loseAttempt(h *hold, failure Outcome) {
+	retryIn := m.pause(h, failure)
+	m.abandon(h.attempt)
+	final := failure.Status != Held && failure.Status != Unavailable
+	weary := h.limit == Never && h.backoff > 0 && m.now >= h.badSince.add(m.config.UnavailableAfter)
+	if !h.limited || final || weary {
+		h.move(failed)
+		m.answerAcquire(h, failure)
+		return
+	}
+	h.lastFailure = failure
+	h.move(refused)
+	h.next = m.now.add(retryIn)
+	m.schedule(h)
+}
+
+// pause is how long to wait before the next attempt.
+func (m *Machine) pause(h *hold, failure Outcome) Duration {
+	if failure.Status == Unavailable {
+		if h.backoff == 0 {
+			h.badSince = m.now
+		}
+		h.backoff = min(max(2*h.backoff, backoffMin), backoffMax)
+		return h.jitter(h.backoff/2, h.backoff)
+	}
+	h.backoff = 0
+	pause := h.jitter(retryMin, retryMax)
+	for _, g := range h.attempt.grants {
+		if g.retryIn > 0 { // the holder's key expires then
+			pause = min(pause, g.retryIn+h.jitter(0, 2*Millisecond))
+		}
+	}
+	return pause
+}
+
+// jitter draws from low..high by the seed of the request (splitmix64).
+func (h *hold) jitter(low, high Duration) Duration {
+	x := uint64(h.attempts) * 0x9e3779b97f4a7c15
+	for _, b := range h.seed[:8] {
+		x = bits.RotateLeft64(x, 8) ^ uint64(b)
+	}
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return low + Duration((x^x>>31)%uint64(high-low+1))
+}
+
+// answerAcquire gives an acquire its outcome; without a lock that is its end.
+func (m *Machine) answerAcquire(h *hold, o Outcome) {
+	o.Op = h.id
+	if h.limited {
+		m.waiters--
+	}
+	if o.Status != OK {
+		m.timers.set(&h.timer, nil, Never)
+		delete(m.holds, h.id)
+	}
+	m.outcome(o)
+}
+
+// giveUp ends an acquire that waits.
+func (h *hold) giveUp(m *Machine, status Status, message string) {
+	if h.state != pausing {
+		m.abandon(h.attempt)
+	}
+	h.move(failed)
+	m.answerAcquire(h, Outcome{Status: status, Message: message})
+}
+
+// schedule sets the hold's timer for the next thing that it waits for.
+func (m *Machine) schedule(h *hold) {
+	at := h.limit
+	switch h.state {
+	case pausing:
+		at = min(h.next, h.limit)
+	case held:
+		at = h.deadline
+	}
+	m.timers.set(&h.timer, h, at)
+}
+
+// wake is called when the hold's timer is due.
+func (h *hold) wake(m *Machine) {
+	switch {
+	case h.state == held:
+		m.lose(h, expired, "its lease of "+milliseconds(h.lock.ttl)+" ran out")
+	case m.now >= h.limit:
+		m.timeOut(h)
+	case h.state == pausing:
+		h.move(due)
+		m.schedule(h)
+		m.attempt(h)
+	}
+}
+
+// timeOut ends an acquire whose limit has passed: TIMEOUT if someone else held the lock, UNAVAILABLE
+// if too few nodes answered.
+func (m *Machine) timeOut(h *hold) {
+	failure := h.lastFailure
+	if failure.Status == OK { // the first attempt is still in flight
+		failure = m.verdict(h.attempt.votes)
+	}
+	if failure.Status == Held {
+		failure = Outcome{Status: Timeout, Message: "someone else held it all the time"}
+	}
+	if h.state != pausing {
+		m.abandon(h.attempt)
+	}
+	h.move(failed)
+	m.answerAcquire(h, failure)
+}

@@ -1,0 +1,208 @@
+package core
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/libredlock/libredlock/core/script"
+)
+
+// answer is what a node has said to a question.
+type answer int
+
+const (
+	pending answer = iota
+	yes
+	no
+	noAnswer // failed: see cause
+)
+
+// vote is one node's answer to one question.
+type vote struct {
+	answer      answer
+	wrongKind   string // the type that stands at the key, if that is why it said no
+	unsupported bool   // it failed because the server can't do it
+	cause       string // why it failed
+}
+
+func count(votes []vote) (t tally) {
+	for i := range votes {
+		switch votes[i].answer {
+		case yes:
+			t.yes++
+		case no:
+			t.no++
+		case noAnswer:
+			t.failed++
+		default:
+			t.pending++
+		}
+	}
+	return t
+}
+
+// asker is who made a call: it gets the one answer.
+type asker interface {
+	// answered brings a node's answer. For yes, values are what followed the code.
+	answered(m *Machine, c *call, v vote, values []Value)
+}
+
+// call is a call without an answer.
+type call struct {
+	asker  asker
+	node   int
+	script *script.Script
+	args   []string // EVALSHA and so on
+	sent   Time
+	fault  Fault // of its answer
+	code   int64 // of its answer, if fault is NoFault
+
+	patience Duration // how long the driver may take to answer
+}
+
+// command is a script's call as it goes to a node.
+func command(s *script.Script, keys []string, values ...string) []string {
+	args := make([]string, 0, 3+len(keys)+len(values))
+	args = append(args, "EVALSHA", s.SHA, strconv.Itoa(len(keys)))
+	args = append(args, keys...)
+	return append(args, values...)
+}
+
+// send calls a node. args is from command and may be shared by several calls.
+func (m *Machine) send(c call) {
+	m.lastCall++
+	c.sent = m.now
+	m.calls[m.lastCall] = &c
+	m.effects.Calls = append(m.effects.Calls, Call{ID: m.lastCall, Node: c.node, Args: c.args, Timeout: c.patience})
+}
+
+// answered is the one place where a node's answer is read.
+func (m *Machine) answered(e *Answer) {
+	c := m.calls[e.Call]
+	if c == nil {
+		return
+	}
+	delete(m.calls, e.Call)
+	if e.Fault == ErrorReply && c.args[0] == "EVALSHA" && strings.HasPrefix(e.Cause, "NOSCRIPT") {
+		c.args = append([]string{"EVAL", c.script.Source}, c.args[2:]...)
+		m.send(*c)
+		return
+	}
+	v, values := c.read(e)
+	if m.nodes[c.node].tooOld {
+		c.fault = ErrorReply
+		v = vote{answer: noAnswer, unsupported: true, cause: "the server is " + m.nodes[c.node].facts.Version + "; 6.2 or newer is needed"}
+	}
+	c.asker.answered(m, c, v, values)
+}
+
+// read decodes the reply of a script. Whatever makes no sense is a failure that the node has answered.
+func (c *call) read(e *Answer) (vote, []Value) {
+	c.fault = e.Fault
+	if e.Fault != NoFault {
+		unsupported := e.Fault == ErrorReply && strings.HasPrefix(e.Cause, "ERR unknown command")
+		return vote{answer: noAnswer, cause: e.Cause, unsupported: unsupported}, nil
+	}
+	if len(e.Reply) > 0 && !e.Reply[0].IsString {
+		c.code = e.Reply[0].Int
+		values := e.Reply[1:]
+		switch {
+		case c.code == script.Yes:
+			return vote{answer: yes}, values
+		case c.code == script.No || c.code == script.Gone:
+			return vote{answer: no}, values
+		case c.code == script.WrongKind && len(values) == 1 && values[0].IsString:
+			return vote{answer: no, wrongKind: values[0].Str}, nil
+		}
+	}
+	return c.senseless(), nil
+}
+
+// senseless makes an answer that no script gives a failure.
+func (c *call) senseless() vote {
+	c.fault = ErrorReply
+	return vote{answer: noAnswer, cause: "the reply to " + c.script.Name + " makes no sense: is this a Redis server?"}
+}
+
+// integers takes n integers out of a reply, or nothing.
+func integers(values []Value, n int) ([]Value, bool) {
+	if len(values) < n {
+		return nil, false
+	}
+	for _, v := range values[:n] {
+		if v.IsString {
+			return nil, false
+		}
+	}
+	return values[:n], true
+}
+
+// round is a question to all nodes, with their votes.
+type round struct {
+	votes    []vote
+	wait     Duration // for the nodes' answers
+	patience Duration // of the driver for each call: the same, unless the caller has less
+	timer    timer
+}
+
+// ask begins a round with one call for each node that is still pending.
+func (m *Machine) ask(r *round, by asker, owner timed, s *script.Script, args []string) {
+	for i := range r.votes {
+		if r.votes[i].answer == pending {
+			m.send(call{asker: by, node: i, script: s, args: args, patience: r.patience})
+		}
+	}
+	m.timers.set(&r.timer, owner, m.now.add(r.wait))
+}
+
+// timeOut ends the wait for the nodes that have not answered.
+func (r *round) timeOut() {
+	for i := range r.votes {
+		if r.votes[i].answer == pending {
+			r.votes[i] = vote{answer: noAnswer, cause: "timeout after " + milliseconds(r.wait)}
+		}
+	}
+}
+
+// causes lists the nodes that failed, and those that have not answered yet.
+func (m *Machine) causes(votes []vote) (causes []NodeCause) {
+	for i := range votes {
+		cause := votes[i].cause
+		switch votes[i].answer {
+		case yes, no:
+			continue
+		case pending:
+			cause = "no answer yet"
+		}
+		causes = append(causes, NodeCause{Node: i, Address: m.config.Nodes[i], Cause: cause})
+	}
+	return causes
+}
+
+// verdict puts a question that was not won into words.
+func (m *Machine) verdict(votes []vote) Outcome {
+	kinds, unsupported, other := 0, 0, ""
+	for i := range votes {
+		if votes[i].wrongKind != "" {
+			kinds++
+			other = votes[i].wrongKind
+		}
+		if votes[i].unsupported {
+			unsupported++
+		}
+	}
+	t := count(votes)
+	need := quorum(len(votes))
+	switch {
+	case kinds > len(votes)-need:
+		return Outcome{Status: WrongKind, Message: "the key holds a " + other + ", not a lock of this kind"}
+	case t.refused():
+		return Outcome{Status: Held, Message: "someone else holds it"}
+	case unsupported > len(votes)-need:
+		return Outcome{Status: Unsupported, Message: "the server lacks what libredlock needs", Nodes: m.causes(votes)}
+	case len(votes) == 1:
+		return Outcome{Status: Unavailable, Message: "the node did not answer as it should", Nodes: m.causes(votes)}
+	}
+	return Outcome{Status: Unavailable, Message: strconv.Itoa(t.failed+t.pending) + " of " + strconv.Itoa(len(votes)) +
+		" nodes did not answer, " + strconv.Itoa(need) + " are needed", Nodes: m.causes(votes)}
+}

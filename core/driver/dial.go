@@ -1,0 +1,120 @@
+package driver
+
+import (
+	"context"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/libredlock/libredlock/core"
+)
+
+// dial connects to the node. The address is the endpoint's: go-redis passes it on.
+func (n *node) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	dialer := net.Dialer{KeepAlive: 30 * time.Second}
+	conn, err := dialer.DialContext(ctx, network, address)
+	if err != nil {
+		return nil, dialError{err}
+	}
+	if n.driver.config.OnSocket == nil {
+		return conn, nil
+	}
+	return watch(conn, n.driver.config.OnSocket), nil
+}
+
+// socket is a connection whose descriptor somebody wants to know.
+type socket struct {
+	net.Conn
+	fd    int
+	watch func(fd int, open bool)
+}
+
+func watch(conn net.Conn, onSocket func(fd int, open bool)) net.Conn {
+	raw, err := conn.(syscall.Conn).SyscallConn()
+	if err != nil {
+		return conn
+	}
+	s := &socket{Conn: conn, fd: -1, watch: onSocket}
+	if raw.Control(func(fd uintptr) { s.fd = int(fd) }) != nil {
+		return conn
+	}
+	onSocket(s.fd, true)
+	return s
+}
+
+// SyscallConn lets go-redis see whether an idle connection was closed by the server.
+func (s *socket) SyscallConn() (syscall.RawConn, error) { return s.Conn.(syscall.Conn).SyscallConn() }
+
+// Close tells before it closes, since the number may be in use again right after.
+func (s *socket) Close() error {
+	if s.fd >= 0 {
+		s.watch(s.fd, false)
+		s.fd = -1
+	}
+	return s.Conn.Close()
+}
+
+// probed are the commands that a server may lack and that some lock would use.
+var probed = []any{"delex", "delifeq", "spublish", "waitaof"}
+
+// connected reads what the machine wants to know about a node, on each new connection.
+func (n *node) connected(ctx context.Context, conn *redis.Conn) error {
+	var info *redis.StringCmd
+	var commands *redis.Cmd
+	_, err := conn.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+		info = pipe.Info(ctx)
+		commands = pipe.Do(ctx, append([]any{"command", "info"}, probed...)...)
+		return nil
+	})
+	if err != nil && !isReply(err) {
+		return err // the connection is of no use
+	}
+	facts := core.Facts{Unreadable: true}
+	if info.Err() == nil {
+		facts = readInfo(info.Val())
+	}
+	if list, ok := commands.Val().([]any); ok && commands.Err() == nil {
+		facts.Capabilities = capabilities(list)
+	}
+	n.driver.perform(n.driver.step(&core.Connected{Node: n.index, Facts: facts}))
+	return nil
+}
+
+// readInfo picks the facts out of a reply to INFO.
+func readInfo(text string) core.Facts {
+	fields := map[string]string{}
+	for line := range strings.Lines(text) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+			fields[name] = value
+		}
+	}
+	uptime, err := strconv.ParseInt(fields["uptime_in_seconds"], 10, 64)
+	if err != nil || fields["redis_version"] == "" {
+		return core.Facts{Unreadable: true}
+	}
+	policy := fields["maxmemory_policy"]
+	return core.Facts{
+		Version: fields["redis_version"],
+		RunID:   fields["run_id"],
+		UptimeS: uptime,
+		Replica: fields["role"] == "slave",
+		Evicts:  fields["maxmemory"] != "0" && policy != "" && policy != "noeviction",
+	}
+}
+
+// capabilities are the probed commands that COMMAND INFO knows.
+func capabilities(list []any) (known []string) {
+	for _, element := range list {
+		if description, ok := element.([]any); ok && len(description) > 0 {
+			if name, ok := description[0].(string); ok && slices.Contains(probed, any(strings.ToLower(name))) {
+				known = append(known, strings.ToLower(name))
+			}
+		}
+	}
+	return known
+}

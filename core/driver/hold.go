@@ -1,0 +1,103 @@
+package driver
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/libredlock/libredlock/core"
+)
+
+// Hold is a lock that was acquired.
+type Hold struct {
+	ID    core.OpID
+	Name  string
+	Token string
+	Fence int64
+
+	driver   *Driver
+	deadline atomic.Int64 // core.Time; 0: over
+
+	mu     sync.Mutex
+	over   bool   // lost or released
+	lost   bool   // lost
+	cause  string // of the loss
+	onLost []func(cause string)
+}
+
+// Remaining is how long the hold is certainly ours; 0 once it is lost or released.
+func (h *Hold) Remaining() time.Duration {
+	left := core.Time(h.deadline.Load()) - Now()
+	return max(0, time.Duration(left)*time.Microsecond)
+}
+
+// OnLost calls f once when the hold is lost, at once if it is; never after the release was asked for. f must not block.
+func (h *Hold) OnLost(f func(cause string)) {
+	h.mu.Lock()
+	if !h.over {
+		h.onLost = append(h.onLost, f)
+	}
+	lost, cause := h.lost, h.cause
+	h.mu.Unlock()
+	if lost {
+		f(cause)
+	}
+}
+
+// Lost tells whether the hold was lost, and why.
+func (h *Hold) Lost() (cause string, lost bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.cause, h.lost
+}
+
+// lose ends the hold, if it was not released, and gives the callbacks to call without a mutex.
+func (h *Hold) lose(cause string) (callbacks []func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.over {
+		return nil
+	}
+	h.over, h.lost, h.cause = true, true, cause
+	h.deadline.Store(0)
+	for _, f := range h.onLost {
+		callbacks = append(callbacks, func() { f(cause) })
+	}
+	h.onLost = nil
+	return callbacks
+}
+
+// end notes that the release is asked for: from here on the hold is not ours, and not told to be lost.
+func (h *Hold) end() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.over, h.onLost = true, nil
+	h.deadline.Store(0)
+}
+
+// Renew extends the hold to ttl from now; 0 means the ttl that it has.
+func (h *Hold) Renew(ctx context.Context, ttl time.Duration) *core.Error {
+	return h.driver.Do(ctx, h.renewal(ttl)).Err
+}
+
+// SubmitRenew is Renew without waiting.
+func (h *Hold) SubmitRenew(ttl time.Duration, done func(Result)) core.OpID {
+	return h.driver.Submit(h.renewal(ttl), done)
+}
+
+func (h *Hold) renewal(ttl time.Duration) *core.Renew {
+	return &core.Renew{Hold: h.ID, TTL: core.Duration(ttl.Microseconds())}
+}
+
+// Release gives the lock back. Whatever it returns, the hold is over.
+func (h *Hold) Release() *core.Error {
+	h.end()
+	return h.driver.Do(context.Background(), &core.Release{Hold: h.ID}).Err
+}
+
+// SubmitRelease is Release without waiting.
+func (h *Hold) SubmitRelease(done func(Result)) core.OpID {
+	h.end()
+	return h.driver.Submit(&core.Release{Hold: h.ID}, done)
+}

@@ -1,0 +1,121 @@
+package driver
+
+import (
+	"time"
+
+	"github.com/libredlock/libredlock/core"
+)
+
+// work is what a step wants done without the mutex.
+type work struct {
+	calls []core.Call
+	done  []func() // callbacks
+	other bool     // subscriptions were passed on
+}
+
+// step feeds events that happened at the same time.
+func (d *Driver) step(events ...core.Event) work {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var w work
+	for _, event := range events {
+		w.add(d.stepLocked(event))
+	}
+	return w
+}
+
+func (w *work) add(more work) {
+	if w.calls == nil {
+		w.calls = more.calls
+	} else {
+		w.calls = append(w.calls, more.calls...)
+	}
+	w.done = append(w.done, more.done...)
+	w.other = w.other || more.other
+}
+
+// stepLocked steps the machine and notes what its effects say about requests and holds.
+func (d *Driver) stepLocked(event core.Event) (w work) {
+	now := Now()
+	effects := d.machine.Step(now, event)
+	if len(effects.Calls) > 0 {
+		w.calls = append(w.calls, effects.Calls...)
+	}
+	for i := range effects.Outcomes {
+		d.finish(&effects.Outcomes[i], &w)
+	}
+	for _, notice := range effects.Notices {
+		d.tell(notice, &w)
+	}
+	for _, sub := range effects.Subscriptions {
+		d.nodes[sub.Node].listener.change(sub)
+		w.other = true
+	}
+	if effects.Wake < d.armed && !d.closed {
+		d.armed = effects.Wake
+		d.timer.Reset(time.Duration(effects.Wake-now) * time.Microsecond)
+	}
+	return w
+}
+
+// finish gives a request its result.
+func (d *Driver) finish(o *core.Outcome, w *work) {
+	r := d.requests[o.Op]
+	if r == nil {
+		return
+	}
+	delete(d.requests, o.Op)
+	r.finished = true
+	r.result.Err = o.Err()
+	r.result.Inspection = o.Inspection
+	if r.acquire != nil && o.Status == core.OK {
+		h := &Hold{ID: o.Op, Name: r.acquire.Name, Token: o.Token, Fence: o.Fence, driver: d}
+		h.deadline.Store(int64(o.Deadline))
+		d.holds[o.Op] = h
+		r.result.Hold = h
+	}
+	if r.ready != nil {
+		close(r.ready)
+	}
+	if r.done != nil {
+		w.done = append(w.done, func() { r.done(r.result) })
+	}
+}
+
+// tell passes a notice on.
+func (d *Driver) tell(n core.Notice, w *work) {
+	switch n.Kind {
+	case core.NoticeHealth:
+		if d.config.OnHealth != nil {
+			w.done = append(w.done, func() { d.config.OnHealth(n) })
+		}
+	case core.NoticeDeadline:
+		if h := d.holds[n.Hold]; h != nil {
+			h.deadline.Store(int64(n.Deadline))
+		}
+	case core.NoticeLost:
+		if h := d.holds[n.Hold]; h != nil {
+			delete(d.holds, n.Hold)
+			w.done = append(w.done, h.lose(n.Cause)...)
+		}
+	}
+}
+
+// perform does what a step wants done. It does not block.
+func (d *Driver) perform(w work) {
+	for _, call := range w.calls {
+		d.nodes[call.Node].enqueue(call)
+	}
+	for _, f := range w.done {
+		f()
+	}
+}
+
+// tick tells the machine that its time has come.
+func (d *Driver) tick() {
+	d.mu.Lock()
+	d.armed = core.Never
+	w := d.stepLocked(&core.Tick{})
+	d.mu.Unlock()
+	d.perform(w)
+}

@@ -1,0 +1,39 @@
+package core
+
+import (
+	"strconv"
+	"strings"
+)
+
+// connected takes in what a driver read on a new connection, and warns of what endangers
+// locks on this node, once until it changes.
+func (m *Machine) connected(e *Connected) {
+	if e.Node < 0 || e.Node >= len(m.nodes) {
+		return
+	}
+	n := &m.nodes[e.Node]
+	before := n.facts
+	n.facts = e.Facts
+	n.tooOld = olderThan(e.Facts.Version, 6, 2)
+	warn := func(now, was bool, cause string) {
+		if now && !was {
+			m.notice(Notice{Kind: NoticeHealth, Node: e.Node, Cause: cause})
+		}
+	}
+	warn(e.Facts.Unreadable, before.Unreadable, "INFO can't be read: version, role and eviction are unknown")
+	warn(n.tooOld, olderThan(before.Version, 6, 2), "the server is "+e.Facts.Version+"; 6.2 or newer is needed")
+	warn(e.Facts.Replica, before.Replica, "the server is a read-only replica: nothing can be locked on it")
+	warn(e.Facts.Evicts, before.Evicts, "maxmemory-policy evicts keys: locks and fence counters may vanish; set noeviction")
+}
+
+// olderThan compares a version like "7.0.15"; one that can't be read is not older.
+func olderThan(version string, major, minor int) bool {
+	first, rest, _ := strings.Cut(version, ".")
+	second, _, _ := strings.Cut(rest, ".")
+	x, errX := strconv.Atoi(first)
+	y, errY := strconv.Atoi(second)
+	if errX != nil || errY != nil {
+		return false
+	}
+	return x < major || x == major && y < minor
+}

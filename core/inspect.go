@@ -1,0 +1,141 @@
+package core
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/libredlock/libredlock/core/script"
+)
+
+// query asks all nodes about a name, for an Inspect or a ForceRelease, and waits for all that answer.
+type query struct {
+	round
+	op      OpID
+	force   bool
+	removed bool // by a ForceRelease, on some node
+	result  Inspection
+}
+
+func (m *Machine) inspect(e *Inspect) {
+	m.query(&query{op: e.Op}, e.Kind, e.Name, script.MutexInspect, "")
+}
+
+func (m *Machine) forceRelease(e *ForceRelease) {
+	if len(e.Digest) != 40 {
+		m.fail(e.Op, Invalid, "the digest is not one that inspect shows: 40 hex digits")
+		return
+	}
+	m.query(&query{op: e.Op, force: true}, e.Kind, e.Name, script.MutexForce, e.Digest)
+}
+
+func (m *Machine) query(q *query, kind Kind, name string, s *script.Script, digest string) {
+	l := lock{key: m.config.Prefix + name, ttl: DefaultTTL}
+	if wrong := checkName(l.key); wrong != "" {
+		m.fail(q.op, Invalid, wrong)
+		return
+	}
+	if kind != Mutex {
+		m.fail(q.op, Unsupported, "this version has the mutex only")
+		return
+	}
+	l.fence = fenceKey(l.key)
+	args := command(s, l.keys())
+	if q.force {
+		args = l.cleanCommand(s, digest)
+	}
+	wait := m.config.nodeTimeout(l.ttl)
+	q.round = round{votes: make([]vote, len(m.config.Nodes)), wait: wait, patience: wait}
+	q.result.Kind = kind
+	m.owed[q.op] = q
+	m.ask(&q.round, q, q, s, args)
+}
+
+func (q *query) answered(m *Machine, c *call, v vote, values []Value) {
+	if q.op == 0 {
+		return
+	}
+	if v.answer != noAnswer && v.wrongKind == "" && !q.read(c, values) {
+		v = c.senseless()
+	}
+	if v.answer == no && v.wrongKind == "" {
+		v.answer = yes // it has told what we asked
+	}
+	q.votes[c.node] = v
+	q.decide(m)
+}
+
+// read takes in what one node told.
+func (q *query) read(c *call, values []Value) bool {
+	if q.force {
+		q.removed = q.removed || c.code == script.Yes
+		return true
+	}
+	left := Forever
+	if c.code == script.Yes {
+		if len(values) != 3 || !values[0].IsString || values[1].IsString {
+			return false
+		}
+		if values[1].Int >= 0 {
+			left = Duration(values[1].Int) * Millisecond
+		}
+		q.hold(values[0].Str, left)
+		values = values[2:]
+	}
+	fence, ok := integers(values, 1)
+	if ok {
+		q.result.Fence = max(q.result.Fence, fence[0].Int)
+	}
+	return ok
+}
+
+// hold counts one node's holder.
+func (q *query) hold(token string, left Duration) {
+	holder := holderOf(token)
+	for i := range q.result.Holders {
+		if known := &q.result.Holders[i]; known.Digest == holder.Digest {
+			known.Nodes++
+			known.TTL = max(known.TTL, left)
+			return
+		}
+	}
+	holder.Nodes = 1
+	holder.TTL = left
+	q.result.Holders = append(q.result.Holders, holder)
+}
+
+func (q *query) wake(m *Machine) {
+	q.timeOut()
+	q.decide(m)
+}
+
+func (q *query) decide(m *Machine) {
+	t := count(q.votes)
+	if t.pending > 0 {
+		return
+	}
+	o := Outcome{Status: OK}
+	switch {
+	case !t.won():
+		o = m.verdict(q.votes)
+	case q.force && !q.removed:
+		o = Outcome{Status: NotHeld, Message: "nobody holds it with this digest"}
+	case !q.force:
+		slices.SortStableFunc(q.result.Holders, func(a, b Holder) int { return cmp.Compare(b.Nodes, a.Nodes) })
+		o.Inspection = &q.result
+	}
+	q.end(m, o)
+}
+
+func (q *query) end(m *Machine, o Outcome) {
+	m.timers.set(&q.timer, nil, Never)
+	o.Op = q.op
+	q.op = 0
+	m.outcome(o)
+}
+
+// giveUp ends a query because the client closes; a Cancel leaves it alone, since it ends by itself.
+func (q *query) giveUp(m *Machine, status Status, message string) {
+	if status != Canceled {
+		q.end(m, Outcome{Status: status, Message: message})
+	}
+}

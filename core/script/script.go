@@ -1,0 +1,68 @@
+// Package script holds the Lua that runs on the nodes, one file a kind and verb.
+//
+// Every reply is a flat array of integers and strings that begins with one of the codes below.
+// The server's TIME is the only clock that a script reads.
+package script
+
+import (
+	"crypto/sha1"
+	"embed"
+)
+
+// The codes that a reply begins with.
+const (
+	No        = 0 // another holder's
+	Yes       = 1 // done
+	Gone      = 2 // nobody's
+	WrongKind = 3 // followed by the type of what stands at the key
+)
+
+// Script is one script as it is sent to a node.
+type Script struct {
+	Name   string // its file, without ".lua"
+	Source string
+	SHA    string // of Source, as EVALSHA takes it
+}
+
+//go:embed *.lua
+var files embed.FS
+
+// The scripts of the mutex.
+var (
+	MutexAcquire = load("mutex", "acquire")
+	MutexRaise   = load("mutex", "raise")
+	MutexRenew   = load("mutex", "renew")
+	MutexRelease = load("mutex", "release")
+	MutexUndo    = load("mutex", "undo")
+	MutexInspect = load("mutex", "inspect")
+	MutexForce   = load("mutex", "force")
+)
+
+// All lists every script.
+var All = []*Script{MutexAcquire, MutexRaise, MutexRenew, MutexRelease, MutexUndo, MutexInspect, MutexForce}
+
+// load joins what a kind's scripts have in common with the one of a verb.
+func load(kind, verb string) *Script {
+	name := kind + "_" + verb
+	source := read(kind) + read(name)
+	return &Script{Name: name, Source: source, SHA: Digest(source)}
+}
+
+func read(name string) string {
+	text, err := files.ReadFile(name + ".lua")
+	if err != nil {
+		panic("script: " + err.Error()) // embedded: only a misspelt name above gets here
+	}
+	return string(text)
+}
+
+// Digest is the SHA-1 of a text in hex: what names a script, and what shows a token without revealing it.
+func Digest(text string) string {
+	const digits = "0123456789abcdef" // encoding/hex would bring in fmt and reflect
+	sum := sha1.Sum([]byte(text))
+	hex := make([]byte, 0, 2*len(sum))
+	for _, b := range sum {
+		hex = append(hex, digits[b>>4], digits[b&15])
+	}
+	return string(hex)
+}

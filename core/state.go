@@ -1,0 +1,85 @@
+package core
+
+// The states of a hold, from its Acquire to its end.
+//
+// Rules for this file: every transition that can happen stands in the table, once; a hold changes state
+// by move alone; move panics on what the table does not have. docs/design.md draws its
+// diagram from this table, and a test fails if the two differ.
+
+type state int
+
+const (
+	asking  state = iota // an attempt is in flight
+	raising              // a quorum granted it, with different fencing tokens: agreeing on the largest
+	pausing              // refused; the next attempt waits for its time
+	held                 // ours until the deadline
+	lost                 // was ours; waits to be released by its owner
+	ended
+	stateCount
+)
+
+var stateNames = [stateCount]string{"asking", "raising", "pausing", "held", "lost", "ended"}
+
+type trigger int
+
+const (
+	granted  trigger = iota // a quorum granted it, with one fencing token
+	split                   // a quorum granted it, with several
+	refused                 // this attempt can't win; another may
+	due                     // time for the next attempt
+	failed                  // the request ends without a lock
+	expired                 // the deadline passed
+	taken                   // a quorum says that it is not ours
+	closed                  // the client closed
+	released                // its owner gave it back
+	triggerCount
+)
+
+var triggerNames = [triggerCount]string{"granted", "split", "refused", "due", "failed", "expired", "taken", "closed", "released"}
+
+type transition struct {
+	from state
+	on   trigger
+	to   state
+}
+
+var transitions = []transition{
+	{asking, granted, held},
+	{asking, split, raising},
+	{asking, refused, pausing},
+	{asking, failed, ended},
+	{raising, granted, held},
+	{raising, refused, pausing},
+	{raising, failed, ended},
+	{pausing, due, asking},
+	{pausing, failed, ended},
+	{held, expired, lost},
+	{held, taken, lost},
+	{held, closed, lost},
+	{held, released, ended},
+	{lost, released, ended},
+}
+
+var nextState = func() (table [stateCount][triggerCount]state) {
+	for from := range table {
+		for on := range table[from] {
+			table[from][on] = stateCount
+		}
+	}
+	for _, t := range transitions {
+		table[t.from][t.on] = t.to
+	}
+	return table
+}()
+
+// move changes the state of a hold.
+func (h *hold) move(on trigger) {
+	to := nextState[h.state][on]
+	if to == stateCount {
+		panic("core: a hold that is " + stateNames[h.state] + " can't be " + triggerNames[on])
+	}
+	h.state = to
+}
+
+// waiting tells whether the Acquire has no outcome yet.
+func (s state) waiting() bool { return s == asking || s == raising || s == pausing }
