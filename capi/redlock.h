@@ -23,17 +23,24 @@
  *     It is written only when the call fails.
  *   - You own every struct and buffer; nothing that libredlock returns is to be freed. Nothing
  *     that you pass is used after the call has returned.
- *   - Handles are numbers. 0 is never valid, and a handle that is closed, released or made up is
- *     answered with a status, never with a crash.
+ *   - What a call that fails would have given through a pointer is 0.
+ *   - Handles are numbers, never used twice. One that means nothing is answered with a status, never
+ *     with a crash: a client that is closed or made up with REDLOCK_CLOSED, a held that is released,
+ *     of a closed client or made up with REDLOCK_NOT_HELD, the getters of a held with 0.
  *   - Every function may be called from any thread at any time. None calls back into your code.
  *   - Strings have a length; a length of REDLOCK_NTS (-1) means that they end with a NUL.
  *   - Times are milliseconds.
  *   - A NULL where a pointer is needed is REDLOCK_INVALID.
+ *   - Structs that may grow begin with their size. An older program's shorter struct is fine. So is a
+ *     newer one's longer struct, as long as what this version doesn't know in it is zero: an option
+ *     is never ignored, it is REDLOCK_UNSUPPORTED.
  *
  * Threads and fork: linking this library starts no thread. The first redlock_open loads the core
  * (libredlock-core.so, beside libredlock.so), which does. After a fork the parent goes on as
- * before. In the child every handle of the parent answers REDLOCK_CLOSED, its locks stay the
- * parent's, and a new redlock_open works (it loads a second copy of the core, some 9 MB).
+ * before. In the child every handle of the parent answers REDLOCK_CLOSED (the getters 0), its locks
+ * stay the parent's, its descriptors are closed, and a new redlock_open works (it loads a second copy
+ * of the core, some 9 MB). A fork waits while another thread loads the core, and redlock_open must not
+ * be called from a signal handler.
  */
 #ifndef REDLOCK_H
 #define REDLOCK_H
@@ -79,9 +86,10 @@ typedef uint64_t redlock_held;   /* from redlock_acquire or an event */
  * What went wrong. message is one sentence, then one line for each node that failed:
  * "node 2 (127.0.0.1:6381): timeout after 50 ms". It never has a password in it. It is cut to fit:
  * size is that of your whole buffer, so allocate more behind the struct to read more of it.
+ * A call whose redlock_error has not been initialised does nothing and is REDLOCK_INVALID.
  */
 typedef struct redlock_error {
-    uint32_t size;  /* of the buffer that this struct begins */
+    uint32_t size;  /* of the buffer that this struct begins: at most 65536 */
     int32_t status; /* a redlock_status */
     int32_t node;   /* the first node that failed, counted from 0; -1: none */
     uint32_t reserved;
@@ -134,12 +142,17 @@ typedef struct redlock_request {
 #define REDLOCK_REQUEST_INIT \
     {(uint32_t)sizeof(redlock_request), REDLOCK_MUTEX, NULL, REDLOCK_NTS, 0, -1, 0, 0, 0, 0, 0, NULL, REDLOCK_NTS}
 
-/* Opens a client. It does not connect: the first request does. Close it with redlock_close. */
+/*
+ * Opens a client. It does not connect: the first request does. Close it with redlock_close.
+ * INVALID: an option, with what is allowed. UNSUPPORTED: the core cannot be loaded.
+ * CLOSED: only with REDLOCK_NO_FORK_COPY, after a fork. UNAVAILABLE: the process has too many open files.
+ */
 REDLOCK_CHECKED redlock_status redlock_open(const redlock_options *options, redlock_client *client, redlock_error *error);
 
 /*
  * Ends every wait of the client with REDLOCK_CLOSED, releases everything that it holds and frees
- * it with all its held handles. Bounded by the node timeout. A second close is REDLOCK_CLOSED.
+ * it with all its held handles, its descriptor and the events that nobody drained. Bounded by the
+ * node timeout. A second close is REDLOCK_CLOSED.
  */
 redlock_status redlock_close(redlock_client client, redlock_error *error);
 
@@ -167,7 +180,7 @@ int64_t redlock_remaining_ms(redlock_held held);
 /* The fencing token: larger than that of every earlier holder of the name. 0 without fencing. Never blocks. */
 uint64_t redlock_fence(redlock_held held);
 
-/* The token, the value that stands in Redis, into buffer with a NUL; at most 256 bytes. Never blocks. */
+/* The token, the value that stands in Redis, into buffer with a NUL; 256 bytes are always enough. Never blocks. */
 redlock_status redlock_token(redlock_held held, char *buffer, size_t size, redlock_error *error);
 
 /* One holder of a name, as redlock_inspect shows it. Both strings end with a NUL. */
@@ -202,25 +215,29 @@ REDLOCK_CHECKED redlock_status redlock_force_release(redlock_client client, cons
 
 /*
  * The same without blocking. redlock_submit_* return at once with an id; the outcome comes as an event, exactly once.
+ * What is wrong with the arguments themselves (a NULL, a dead handle) is told at once, and then no event comes.
  * redlock_fd gives a descriptor that polls readable while events wait; do nothing with it but poll: redlock_drain reads
- * it. It belongs to the client and dies with it.
+ * it. It belongs to the client and is closed with it, and in a forked child by the fork. At most 1000000 outcomes may
+ * be outstanding or not drained in one client: beyond, submitting is REDLOCK_INVALID.
  */
 REDLOCK_CHECKED redlock_status redlock_submit_acquire(redlock_client client, const redlock_request *request, uint64_t *id,
                                                       redlock_error *error);
 REDLOCK_CHECKED redlock_status redlock_submit_renew(redlock_held held, int64_t ttl_ms, uint64_t *id, redlock_error *error);
-/* Frees the handle at once, whatever comes of it. */
+/* When this call returns OK the handle is freed, whatever the event will say; otherwise it is as it was. */
 REDLOCK_CHECKED redlock_status redlock_submit_release(redlock_held held, uint64_t *id, redlock_error *error);
 
 /*
  * Cancels a submitted acquire or renew. If it has not ended yet it ends with REDLOCK_CANCELED; if it has, the event
- * stands, and a lock that it brings is yours to release.
+ * stands, and a lock that it brings is yours to release. An id of anything else is ignored.
  */
 redlock_status redlock_cancel(redlock_client client, uint64_t id, redlock_error *error);
 
 enum {
     REDLOCK_EVENT_DONE = 0,  /* the outcome of id */
-    REDLOCK_EVENT_LOST = 1,  /* held is lost; release it to free the handle. Comes for every hold of the client */
-    REDLOCK_EVENT_HEALTH = 2 /* something about a node endangers locks on it: node and message */
+    REDLOCK_EVENT_LOST = 1,  /* held is lost; release it to free the handle. Comes once for every hold of the client
+                                that is lost before its release, blocking acquires included (whose LOST another
+                                thread may drain before the acquire has returned); never before the hold's DONE */
+    REDLOCK_EVENT_HEALTH = 2 /* something about a node endangers locks on it: node and message. The newest 64 are kept */
 };
 
 typedef struct redlock_event {
@@ -238,7 +255,7 @@ typedef struct redlock_event {
 /* Gives the descriptor. */
 REDLOCK_CHECKED redlock_status redlock_fd(redlock_client client, int *fd, redlock_error *error);
 
-/* Moves up to capacity events into events and tells how many; 0 if none wait. Never blocks. */
+/* Moves up to capacity events into events and tells how many; 0 if none wait. LOST comes first. Never blocks. */
 REDLOCK_CHECKED redlock_status redlock_drain(redlock_client client, redlock_event *events, size_t capacity, size_t *count,
                                              redlock_error *error);
 

@@ -38,7 +38,8 @@ type attempt struct {
 	round
 	hold    *hold
 	token   string
-	fence   int64 // what a quorum agrees on
+	ttl     Duration // that it asked for; a renewal may change the lock's
+	fence   int64    // what a quorum agrees on
 	grants  []grant
 	cleanup *cleanup // once it did not win, or the hold has ended
 }
@@ -125,6 +126,7 @@ func (m *Machine) attempt(h *hold) {
 	a := &attempt{
 		hold:   h,
 		token:  newToken(h.seed, h.attempts, h.who),
+		ttl:    h.lock.ttl,
 		grants: make([]grant, n),
 		round:  round{votes: make([]vote, n), wait: m.config.nodeTimeout(h.lock.ttl)},
 	}
@@ -183,7 +185,7 @@ func (a *attempt) settle(m *Machine, c *call, v vote, values []Value) vote {
 		}
 		g.granted = true
 		g.fence = fence[0].Int
-		g.end = leaseEnd(c.sent, a.hold.lock.ttl)
+		g.end = leaseEnd(c.sent, a.ttl)
 	case no:
 		if left, ok := integers(values, 1); ok && left[0].Int >= 0 {
 			g.retryIn = Duration(left[0].Int+1) * Millisecond
