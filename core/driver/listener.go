@@ -12,7 +12,7 @@ import (
 
 const (
 	listenIdle  = 3 * time.Second        // without a message: ask whether the connection lives
-	listenAgain = 100 * time.Millisecond // between attempts to connect
+	listenAgain = 100 * time.Millisecond // between attempts to connect, after the first
 )
 
 // listener is one node's subscriptions, all on one connection that comes with the first of them. It tells the
@@ -77,31 +77,40 @@ func (l *listener) work() {
 	}
 }
 
-// receive passes on what the server tells, until the listener is closed.
+// receive passes on what the server tells, until the listener is closed. go-redis reconnects and subscribes
+// again to everything that was asked for.
 func (l *listener) receive(ctx context.Context) {
 	quiet := false // asked whether the connection lives, and heard nothing since
+	failures := 0  // in a row
 	for ctx.Err() == nil {
-		pubsub := l.current()
-		message, err := pubsub.ReceiveTimeout(ctx, listenIdle)
+		message, err := l.hear(ctx, quiet)
 		switch {
 		case err == nil:
-			quiet = false
+			quiet, failures = false, 0
 			l.pass(message)
 		case isTimeout(err) && !quiet:
 			quiet = true
-			pubsub.Ping(untilTime(time.Now().Add(listenIdle)))
+			l.pubsub.Ping(untilTime(time.Now().Add(listenIdle)))
 		default:
 			l.dropped(err)
 			quiet = false
-			l.reconnect(ctx)
+			if failures++; failures > 1 {
+				select {
+				case <-ctx.Done():
+				case <-time.After(listenAgain):
+				}
+			}
 		}
 	}
 }
 
-func (l *listener) current() *redis.PubSub {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.pubsub
+// hear waits for the next message. A connection that is silent once more after a ping is given up: go-redis
+// does so for a deadline of the context, not for its own timeout.
+func (l *listener) hear(ctx context.Context, quiet bool) (any, error) {
+	if quiet {
+		return l.pubsub.ReceiveTimeout(untilTime(time.Now().Add(listenIdle)), 0)
+	}
+	return l.pubsub.ReceiveTimeout(ctx, listenIdle)
 }
 
 func isTimeout(err error) bool {
@@ -148,30 +157,6 @@ func (l *listener) dropped(err error) {
 	}
 	l.mu.Unlock()
 	l.node.driver.perform(l.node.driver.step(events...))
-}
-
-// reconnect begins anew: a connection of its own for all the channels that are wanted.
-func (l *listener) reconnect(ctx context.Context) {
-	select {
-	case <-ctx.Done():
-		return
-	case <-time.After(listenAgain):
-	}
-	l.mu.Lock()
-	channels := make([]string, 0, len(l.on))
-	for channel := range l.on {
-		channels = append(channels, channel)
-	}
-	old := l.pubsub
-	if !l.closed {
-		l.pubsub = l.node.redis.Subscribe(context.Background())
-	}
-	pubsub := l.pubsub
-	l.mu.Unlock()
-	if pubsub != old {
-		old.Close()
-		pubsub.Subscribe(untilTime(time.Now().Add(listenIdle)), channels...)
-	}
 }
 
 func (l *listener) close() {
