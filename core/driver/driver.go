@@ -43,6 +43,7 @@ type Driver struct {
 	timer    *time.Timer
 	armed    core.Time // when the timer fires at the latest
 	closed   bool
+	failure  *core.Error // the machine panicked: all that comes is answered with this
 }
 
 // stepper is the machine; tests of the driver put their own in its place.
@@ -61,7 +62,7 @@ type Result struct {
 // request is one that has no result yet. All but done is guarded by the driver's mutex.
 type request struct {
 	acquire  *core.Acquire // nil if it is another request
-	renews   *Hold
+	release  core.OpID     // the hold that it releases, if it is a release
 	finished bool
 	result   Result
 	ready    chan struct{} // closed when finished; made when somebody has to wait
@@ -160,7 +161,7 @@ func (d *Driver) Cancel(op core.OpID) { d.perform(d.step(&core.Cancel{Op: op})) 
 // A second Close is CLOSED.
 func (d *Driver) Close() *core.Error {
 	result := d.Do(context.Background(), &core.Close{})
-	if result.Err == nil {
+	if result.Err == nil || result.Err.Status == core.Internal {
 		d.disconnect()
 	}
 	return result.Err
@@ -184,12 +185,20 @@ func (d *Driver) begin(event core.Request, done func(Result)) (*request, work) {
 		rand.Read(e.Seed[:]) // never fails: crypto/rand ends the process instead
 		e.Wall = time.Now().UnixMicro()
 	}
+	if e, ok := event.(*core.Release); ok {
+		r.release = e.Hold
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.lastOp++
 	r.result.Op = d.lastOp
 	event.SetOp(d.lastOp)
 	d.requests[d.lastOp] = r
+	if d.failure != nil {
+		var w work
+		d.finish(&core.Outcome{Op: d.lastOp, Status: core.Internal, Message: d.failure.Message}, &w)
+		return r, w
+	}
 	return r, d.stepLocked(event)
 }
 

@@ -198,3 +198,32 @@ func TestAPasswordThatAServerEchoesIsRedacted(t *testing.T) {
 	cmd.SetErr(errors.New("unknown command 'AUTH', beginning with: 'hunter2'"))
 	assert.Equal(t, "unknown command 'AUTH', beginning with: '***'", n.answer(core.Call{}, cmd).Cause)
 }
+
+func TestAPanicOfTheMachineEndsEverythingAsInternal(t *testing.T) {
+	d, r := record(t, "redis://localhost")
+	ctx := context.Background()
+	r.react = func(event core.Event) (effects core.Effects) {
+		switch e := event.(type) {
+		case *core.Acquire:
+			if e.Name == "held" {
+				effects.Outcomes = []core.Outcome{{Op: e.Op, Token: "token", Deadline: core.Never}}
+			}
+		case *core.Close:
+			panic("broken")
+		}
+		return effects
+	}
+	hold := d.Do(ctx, &core.Acquire{Name: "held"}).Hold
+	lost := make(chan string, 1)
+	hold.OnLost(func(cause string) { lost <- cause })
+	waiting := make(chan Result, 1)
+	d.Submit(&core.Acquire{Name: "waiting"}, func(r Result) { waiting <- r })
+
+	for _, err := range []*core.Error{d.Close(), (<-waiting).Err, d.Do(ctx, &core.Inspect{}).Err, hold.Release()} {
+		require.NotNil(t, err)
+		assert.Equal(t, core.Internal, err.Status)
+		assert.Contains(t, err.Message, "broken")
+	}
+	assert.Contains(t, <-lost, "INTERNAL")
+	assert.Zero(t, hold.Remaining())
+}

@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/libredlock/libredlock/core"
@@ -36,6 +37,14 @@ func (w *work) add(more work) {
 
 // stepLocked steps the machine and notes what its effects say about requests and holds.
 func (d *Driver) stepLocked(event core.Event) (w work) {
+	if d.failure != nil {
+		return w
+	}
+	defer func() {
+		if reason := recover(); reason != nil {
+			w = d.fail(reason)
+		}
+	}()
 	now := Now()
 	effects := d.machine.Step(now, event)
 	if len(effects.Calls) > 0 {
@@ -58,6 +67,20 @@ func (d *Driver) stepLocked(event core.Event) (w work) {
 	return w
 }
 
+// fail ends everything after a panic of the machine, which is of no use any more: what is under way is
+// INTERNAL, as is all that comes later, and every hold is lost.
+func (d *Driver) fail(reason any) (w work) {
+	d.failure = &core.Error{Status: core.Internal, Message: fmt.Sprint("a bug in libredlock, please report it: ", reason)}
+	for op := range d.requests {
+		d.finish(&core.Outcome{Op: op, Status: core.Internal, Message: d.failure.Message}, &w)
+	}
+	for _, h := range d.holds {
+		w.done = append(w.done, h.lose(d.failure.Error())...)
+	}
+	clear(d.holds)
+	return w
+}
+
 // finish gives a request its result.
 func (d *Driver) finish(o *core.Outcome, w *work) {
 	r := d.requests[o.Op]
@@ -65,6 +88,9 @@ func (d *Driver) finish(o *core.Outcome, w *work) {
 		return
 	}
 	delete(d.requests, o.Op)
+	if r.release != 0 {
+		delete(d.holds, r.release)
+	}
 	r.finished = true
 	r.result.Err = o.Err()
 	r.result.Inspection = o.Inspection
