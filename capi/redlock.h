@@ -23,7 +23,7 @@
  *     It is written only when the call fails.
  *   - You own every struct and buffer; nothing that libredlock returns is to be freed. Nothing
  *     that you pass is used after the call has returned.
- *   - What a call that fails would have given through a pointer is 0.
+ *   - A call that fails gives 0 for a handle, an id or a count and -1 for a descriptor.
  *   - Handles are numbers, never used twice. One that means nothing is answered with a status, never
  *     with a crash: a client that is closed or made up with REDLOCK_CLOSED, a held that is released,
  *     of a closed client or made up with REDLOCK_NOT_HELD, the getters of a held with 0.

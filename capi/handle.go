@@ -1,0 +1,209 @@
+//go:build linux && cgo
+
+package main
+
+import (
+	"context"
+	"maps"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/libredlock/libredlock/core"
+	"github.com/libredlock/libredlock/core/driver"
+)
+
+// handles is what the numbers that C has stand for. A number is never used twice, so a handle
+// that was closed or released is simply not here any more.
+type handles struct {
+	mu      sync.RWMutex
+	last    uint64
+	clients map[uint64]*client
+	holds   map[uint64]*held
+}
+
+var registry = handles{clients: map[uint64]*client{}, holds: map[uint64]*held{}}
+
+// client is what a redlock_client stands for.
+type client struct {
+	*driver.Driver
+	handle uint64
+	fd     int // of events
+	events *queue
+}
+
+// held is what a redlock_held stands for. It dies with its client.
+type held struct {
+	*driver.Hold
+	handle uint64
+	client *client
+}
+
+func (h *handles) addClient(c *client) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.last++
+	c.handle = h.last
+	h.clients[c.handle] = c
+}
+
+func (h *handles) client(handle uint64) (*client, *core.Error) {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	if c := h.clients[handle]; c != nil {
+		return c, nil
+	}
+	return nil, errClosed
+}
+
+// removeClient takes a client and all its holds out.
+func (h *handles) removeClient(handle uint64) (*client, *core.Error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	c := h.clients[handle]
+	if c == nil {
+		return nil, errClosed
+	}
+	delete(h.clients, handle)
+	maps.DeleteFunc(h.holds, func(_ uint64, l *held) bool { return l.client == c })
+	return c, nil
+}
+
+// addHold gives a new hold its number, unless the client was closed meanwhile, which has ended the hold too.
+func (h *handles) addHold(c *client, hold *driver.Hold) (*held, *core.Error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.clients[c.handle] == nil {
+		return nil, errClosed
+	}
+	h.last++
+	l := &held{Hold: hold, handle: h.last, client: c}
+	h.holds[l.handle] = l
+	return l, nil
+}
+
+func (h *handles) hold(handle uint64) (*held, *core.Error) {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	if l := h.holds[handle]; l != nil {
+		return l, nil
+	}
+	return nil, errNotHeld
+}
+
+// removeHold takes a hold out, with the news of its loss if nobody has drained it. Of several
+// releases at the same time one gets it.
+func (h *handles) removeHold(handle uint64) (*held, *core.Error) {
+	h.mu.Lock()
+	l := h.holds[handle]
+	delete(h.holds, handle)
+	h.mu.Unlock()
+	if l == nil {
+		return nil, errNotHeld
+	}
+	l.client.events.forget(handle)
+	return l, nil
+}
+
+var (
+	errClosed  = &core.Error{Status: core.Closed, Message: "the client is closed, or never was"}
+	errNotHeld = &core.Error{Status: core.NotHeld, Message: "released already, never held, or of a client that is closed"}
+	errFull    = &core.Error{Status: core.Invalid, Message: strconv.Itoa(maxOutcomes) +
+		" outcomes are outstanding or not drained: no more are allowed in one client"}
+)
+
+func open(config driver.Config) (*client, *core.Error) {
+	events, err := newQueue()
+	if err != nil {
+		return nil, &core.Error{Status: core.Unavailable, Message: "no descriptor for events: " + err.Error()}
+	}
+	config.OnHealth = func(n core.Notice) { events.health(n.Node, n.Cause) }
+	config.OnSocket = watchFD
+	d, failed := driver.Open(config)
+	if failed != nil {
+		events.close()
+		return nil, failed
+	}
+	c := &client{Driver: d, fd: events.fd, events: events}
+	registry.addClient(c)
+	return c, nil
+}
+
+func (c *client) close() *core.Error {
+	err := c.Close()
+	c.events.close()
+	return err
+}
+
+func (c *client) acquire(request *core.Acquire) (*held, *core.Error) {
+	result := c.Do(context.Background(), request)
+	if result.Err != nil {
+		return nil, result.Err
+	}
+	l, err := registry.addHold(c, result.Hold)
+	if err == nil {
+		l.watch()
+	}
+	return l, err
+}
+
+// watch makes the loss of the hold an event.
+func (l *held) watch() {
+	l.OnLost(func(cause string) {
+		registry.mu.RLock() // so that a release comes before this or after it
+		defer registry.mu.RUnlock()
+		if registry.holds[l.handle] != nil {
+			l.client.events.lost(l.handle, cause)
+		}
+	})
+}
+
+// submitAcquire begins to acquire. The hold is watched from its event on: so its loss is told after it.
+func (c *client) submitAcquire(request *core.Acquire) (core.OpID, *core.Error) {
+	if err := c.events.reserve(); err != nil {
+		return 0, err
+	}
+	return c.events.submit(func(done func(driver.Result)) core.OpID {
+		return c.Submit(request, done)
+	}, func(result driver.Result) event {
+		if result.Err != nil {
+			return event{err: result.Err}
+		}
+		l, err := registry.addHold(c, result.Hold)
+		return event{err: err, hold: l, acquired: true}
+	}), nil
+}
+
+func (l *held) submitRenew(ttl time.Duration) (core.OpID, *core.Error) {
+	events := l.client.events
+	if err := events.reserve(); err != nil {
+		return 0, err
+	}
+	return events.submit(func(done func(driver.Result)) core.OpID {
+		return l.SubmitRenew(ttl, done)
+	}, func(result driver.Result) event { return event{err: result.Err, hold: l} }), nil
+}
+
+// submitRelease begins to release. If it fails, the handle is what it was.
+func (l *held) submitRelease() (core.OpID, *core.Error) {
+	events := l.client.events
+	if err := events.reserve(); err != nil {
+		return 0, err
+	}
+	if _, err := registry.removeHold(l.handle); err != nil {
+		events.giveBack()
+		return 0, err
+	}
+	return events.submit(l.SubmitRelease, func(result driver.Result) event { return event{err: result.Err} }), nil
+}
+
+// drain takes up to n events.
+func (c *client) drain(n int) ([]event, *core.Error) {
+	events, err := c.events.take(n)
+	for i := range events {
+		if events[i].acquired && events[i].hold != nil {
+			events[i].hold.watch()
+		}
+	}
+	return events, err
+}

@@ -1,0 +1,174 @@
+/* events.c URL - the completion queue. */
+#include "check.h"
+
+enum { MANY = 300 };
+
+static redlock_client client;
+static int fd;
+
+static uint64_t submitted(const char *name, int64_t ttl_ms, int64_t wait_ms)
+{
+    redlock_request request = request_for(name, ttl_ms, wait_ms);
+    uint64_t id;
+    EXPECT(REDLOCK_OK, redlock_submit_acquire(client, &request, &id, &error));
+    CHECK(id != 0);
+    return id;
+}
+
+static void check_empty(void)
+{
+    redlock_event event;
+    size_t count = 9;
+    EXPECT(REDLOCK_OK, redlock_drain(client, &event, 1, &count, &error));
+    CHECK(count == 0 && !readable(fd, 0));
+}
+
+static void outcomes(void)
+{
+    uint64_t id = submitted("events:one", 5000, 0), renewal, release;
+    redlock_event e = next_event(client, fd), f;
+    redlock_held held = e.held;
+    CHECK(e.kind == REDLOCK_EVENT_DONE && e.id == id && e.status == REDLOCK_OK && held != 0 && e.node == -1);
+    CHECK(e.fence == redlock_fence(held) && e.remaining_ms > 4000 && e.remaining_ms < 5000 && e.message[0] == '\0');
+    CHECK(!readable(fd, 0));
+
+    id = submitted("events:one", 5000, 0);
+    f = next_event(client, fd);
+    CHECK(f.id == id && f.status == REDLOCK_HELD && f.held == 0 && f.fence == 0 && f.message[0] != '\0');
+    id = submitted("events:one", 99, 0);
+    f = next_event(client, fd);
+    CHECK(f.id == id && f.status == REDLOCK_INVALID && strstr(f.message, "100 ms") != NULL);
+
+    EXPECT(REDLOCK_OK, redlock_submit_renew(held, 9000, &renewal, &error));
+    f = next_event(client, fd);
+    CHECK(f.id == renewal && f.status == REDLOCK_OK && f.held == 0 && f.remaining_ms > 8000);
+
+    EXPECT(REDLOCK_OK, redlock_submit_release(held, &release, &error));
+    EXPECT(REDLOCK_NOT_HELD, redlock_submit_release(held, &id, &error));
+    EXPECT(REDLOCK_NOT_HELD, redlock_release(held, &error));
+    f = next_event(client, fd);
+    CHECK(f.id == release && f.status == REDLOCK_OK && f.held == 0 && f.remaining_ms == 0);
+    check_empty();
+}
+
+static void cancelling(void)
+{
+    redlock_held held = acquired(client, "events:cancel", 10000);
+    uint64_t waiting = submitted("events:cancel", 1000, -1);
+    redlock_event e;
+    CHECK(!readable(fd, 30)); /* it waits */
+    EXPECT(REDLOCK_OK, redlock_cancel(client, waiting, &error));
+    e = next_event(client, fd);
+    CHECK(e.id == waiting && e.status == REDLOCK_CANCELED && e.held == 0);
+    EXPECT(REDLOCK_OK, redlock_cancel(client, waiting, &error)); /* it has ended: nothing comes of it */
+    check_empty();
+    EXPECT(REDLOCK_OK, redlock_release(held, &error));
+    held = acquired(client, "events:cancel", 1000); /* nothing was left behind */
+    EXPECT(REDLOCK_OK, redlock_release(held, &error));
+}
+
+static void losses(void)
+{
+    uint64_t id = submitted("events:loss", 300, 0);
+    redlock_event done = next_event(client, fd), lost;
+    redlock_request request = request_for("events:loss", 0, 0);
+    redlock_inspection found = REDLOCK_INSPECTION_INIT;
+    redlock_held held;
+    CHECK(done.id == id && done.status == REDLOCK_OK);
+    lost = next_event(client, fd);
+    CHECK(lost.kind == REDLOCK_EVENT_LOST && lost.held == done.held && lost.status == REDLOCK_LOST && lost.id == 0);
+    CHECK(lost.message[0] != '\0' && redlock_remaining_ms(lost.held) == 0 && redlock_fence(lost.held) == done.fence);
+    check_empty();
+    EXPECT(REDLOCK_LOST, redlock_renew(done.held, 0, &error));
+    EXPECT(REDLOCK_LOST, redlock_release(done.held, &error));
+    EXPECT(REDLOCK_NOT_HELD, redlock_release(done.held, &error));
+
+    held = acquired(client, "events:loss", 300); /* of a blocking acquire too */
+    lost = next_event(client, fd);
+    CHECK(lost.kind == REDLOCK_EVENT_LOST && lost.held == held);
+    redlock_release(held, NULL);
+
+    held = acquired(client, "events:loss", 300); /* nobody needs to hear of it after the release */
+    CHECK(readable(fd, 10000));
+    EXPECT(REDLOCK_LOST, redlock_release(held, &error));
+    check_empty();
+
+    submitted("events:loss", 300, 0); /* it is lost before its outcome is drained: the outcome comes first */
+    do
+        EXPECT(REDLOCK_OK, redlock_inspect(client, &request, &found, &error));
+    while (found.holder_count > 0);
+    done = next_event(client, fd);
+    CHECK(done.kind == REDLOCK_EVENT_DONE && done.status == REDLOCK_OK && done.remaining_ms == 0);
+    lost = next_event(client, fd);
+    CHECK(lost.kind == REDLOCK_EVENT_LOST && lost.held == done.held);
+    redlock_release(done.held, NULL);
+    check_empty();
+}
+
+/* Each of many outcomes comes once, through drains that are too small for all. */
+static void many(void)
+{
+    static uint64_t ids[MANY], releases[MANY];
+    static int ended[MANY], released[MANY];
+    redlock_event events[7];
+    size_t count;
+    int left = 2 * MANY;
+    for (int i = 0; i < MANY; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "events:many:%d", i);
+        ids[i] = submitted(name, 20000, 0);
+    }
+    while (left > 0) {
+        CHECK(readable(fd, 10000));
+        EXPECT(REDLOCK_OK, redlock_drain(client, events, 7, &count, &error));
+        for (size_t e = 0; e < count; e++) {
+            CHECK(events[e].kind == REDLOCK_EVENT_DONE && events[e].status == REDLOCK_OK);
+            for (int i = 0; i < MANY; i++) {
+                if (events[e].id == ids[i]) {
+                    CHECK(ended[i]++ == 0);
+                    EXPECT(REDLOCK_OK, redlock_submit_release(events[e].held, &releases[i], &error));
+                    left--;
+                } else if (events[e].id == releases[i]) {
+                    CHECK(released[i]++ == 0);
+                    left--;
+                }
+            }
+        }
+    }
+    check_empty();
+}
+
+static void closing(const char *url)
+{
+    redlock_held held = acquired(client, "events:close", 10000);
+    redlock_event event;
+    redlock_client rival;
+    size_t count;
+    submitted("events:close", 1000, -1);
+    submitted("events:not drained", 10000, 0);
+    EXPECT(REDLOCK_OK, redlock_close(client, &error));
+    EXPECT(REDLOCK_CLOSED, redlock_close(client, &error));
+    EXPECT(REDLOCK_CLOSED, redlock_drain(client, &event, 1, &count, &error));
+    EXPECT(REDLOCK_NOT_HELD, redlock_release(held, &error));
+    CHECK(redlock_remaining_ms(held) == 0);
+    CHECK(write(fd, "", 0) == -1); /* its descriptor is closed */
+    rival = opened(url);
+    redlock_release(acquired(rival, "events:close", 1000), NULL); /* everything was released */
+    redlock_release(acquired(rival, "events:not drained", 1000), NULL);
+    EXPECT(REDLOCK_OK, redlock_close(rival, &error));
+}
+
+int main(int argc, char **argv)
+{
+    CHECK(argc == 2);
+    client = opened(argv[1]);
+    EXPECT(REDLOCK_OK, redlock_fd(client, &fd, &error));
+    CHECK(fd >= 0);
+    check_empty();
+    outcomes();
+    cancelling();
+    losses();
+    many();
+    closing(argv[1]);
+    return 0;
+}
