@@ -1,0 +1,344 @@
+"""The client for asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+import logging
+import weakref
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from types import TracebackType
+from typing import Any, ParamSpec, TypeVar
+
+from . import _ffi
+from ._aio_held import AsyncHeld
+from ._arguments import c_string, text, wait_ms
+from ._client import lock_request, open_native
+from ._entered import Entered
+from ._ffi import EVENT_DONE, EVENT_LOST, HELD, OK, Native, Request
+from ._inspection import Inspection
+from ._lost import AsyncLost
+from ._session import Session
+from .errors import AcquireTimeout, Closed, InvalidUse, RedlockError, from_status
+
+logger = logging.getLogger("libredlock")
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+# What an operation ended with. An error is handed over as a value: nobody need fetch it.
+_Result = AsyncHeld | RedlockError | None
+
+
+class LoopSession(Session):
+    """The session of an AsyncClient: everything happens in one event loop, without a thread.
+
+    Every operation is submitted and awaits a future, which the reader of the C client's
+    descriptor resolves.
+    """
+
+    def __init__(self, native: Native) -> None:
+        super().__init__(native)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._fd = -1
+        # By operation: its future, and for an acquire the name of the lock.
+        self._pending: dict[int, tuple[asyncio.Future[_Result], str]] = {}
+
+    def require_loop(self) -> asyncio.AbstractEventLoop:
+        """The running loop, to which the first call binds the session."""
+        loop = asyncio.get_running_loop()
+        if loop is not self._loop:
+            self.require_open()
+            if self._loop is not None:
+                raise InvalidUse("an AsyncClient belongs to the event loop that used it first")
+            self._fd = self.native.fd()
+            loop.add_reader(self._fd, _on_readable, weakref.ref(self))
+            self._loop = loop
+        return loop
+
+    async def acquire(self, request: Request, name: str) -> AsyncHeld | None:
+        """Acquires; None if the request is to try and another holds the lock."""
+        loop = self.require_loop()
+        self.require_open()
+        frame = _ffi.frame()
+        status = self.native.submit_acquire(request, frame)
+        if status:
+            raise frame.error(status)
+        operation = frame.number
+        _ffi.recycle(frame)
+        future: asyncio.Future[_Result] = loop.create_future()
+        self._pending[operation] = future, name
+        try:
+            result = await future
+        except asyncio.CancelledError:
+            await self._withdraw(loop, operation, future)
+            raise
+        if isinstance(result, RedlockError):
+            raise result
+        return result
+
+    async def outcome(self, loop: asyncio.AbstractEventLoop, operation: int) -> None:
+        """Awaits the end of a renewal or release that was just submitted."""
+        future: asyncio.Future[_Result] = loop.create_future()
+        self._pending[operation] = future, ""
+        result = await future
+        if isinstance(result, RedlockError):
+            raise result
+
+    async def _withdraw(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        operation: int,
+        future: asyncio.Future[_Result],
+    ) -> None:
+        """After the caller was cancelled: leaves neither a lock nor an operation behind."""
+        if not future.cancelled():
+            result = future.result()  # it came in just before
+        elif operation in self._pending:
+            # Awaits the end of the operation, which comes at once, so that no lock comes in
+            # when the loop is gone. If that is cancelled too, the reader releases what comes.
+            future = loop.create_future()
+            self._pending[operation] = future, self._pending[operation][1]
+            self.native.cancel(operation)
+            result = await future
+        else:
+            return  # the reader saw it end
+        if isinstance(result, AsyncHeld):
+            result._discard()
+
+    async def in_thread(self, function: Callable[[], R]) -> R:
+        """Runs a blocking call of the C client."""
+        loop = self.require_loop()
+        self.require_open()
+        return await loop.run_in_executor(None, function)
+
+    def _dispatch(self) -> None:
+        native, pending = self.native, self._pending
+        for at, event in enumerate(native.drain()):
+            operation, handle, fence, _, kind, status, _, _ = event
+            if kind == EVENT_DONE:
+                future, name = pending.pop(operation, (None, ""))
+                if future is None or future.done():
+                    if handle:
+                        self.dispose(handle)
+                elif status == OK:
+                    held = AsyncHeld(self, handle, name, fence, AsyncLost()) if handle else None
+                    future.set_result(held)
+                elif status == HELD:
+                    future.set_result(None)
+                else:
+                    future.set_result(from_status(status, native.message(at)))
+            elif kind == EVENT_LOST:
+                self.lose(handle, native.message(at))
+            else:
+                logger.warning("%s", native.message(at))
+            if self.closed:
+                return  # by a callback
+
+    async def close(self) -> None:
+        """Ends waits with Closed, tells that holds are lost, and releases them."""
+        if self.closed:
+            return
+        loop = self.require_loop()
+        self._finish("the client is closed", notify=True)
+        await loop.run_in_executor(None, self.native.close)
+
+    def _finish(self, reason: str, *, notify: bool) -> None:
+        holds = self._end(reason)
+        pending, self._pending = self._pending, {}
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.remove_reader(self._fd)
+        for future, _ in pending.values():
+            if not future.done():
+                future.set_result(Closed(reason))
+        if notify:
+            for held in holds:
+                held.lost._notify(reason)
+
+    def _at_exit(self) -> None:
+        # The loop has ended, or never will: it is left alone.
+        self._end("the process ends")
+        self.native.close()
+
+    def _after_fork(self) -> None:
+        # The loop's selector is shared with the parent: the reader must not be removed from it.
+        self._pending = {}
+        super()._after_fork()
+
+    def __del__(self) -> None:
+        # Nothing is pending: a task that waits has the session.
+        if self.closed or not hasattr(self, "_pending"):
+            return
+        self._end("the client was garbage-collected")
+        loop, fd, native = self._loop, self._fd, self.native
+        if loop is None or loop.is_closed():
+            native.close()
+            return
+
+        # The descriptor must have left the loop's selector before its number can be used again.
+        def dispose() -> None:
+            loop.remove_reader(fd)
+            native.close()
+
+        loop.call_soon_threadsafe(dispose)
+
+
+def _on_readable(session_ref: weakref.ref[LoopSession]) -> None:
+    session = session_ref()
+    if session is not None:
+        session._dispatch()
+
+
+class AsyncClient:
+    """A client for asyncio, with the arguments and methods of Client, awaited.
+
+    It belongs to the event loop in which it is used first. It needs no thread, but for inspect,
+    force_release and close, which run in the loop's executor.
+
+        async with libredlock.AsyncClient("redis://127.0.0.1:6379") as client:
+            async with client.mutex("orders:42", ttl=10.0) as held:
+                await write_with(held.fence)
+
+    The arguments and errors are those of Client.
+    """
+
+    def __init__(
+        self,
+        nodes: str | Sequence[str],
+        *,
+        prefix: str = "",
+        node_timeout: float | None = None,
+        unavailable_after: float | None = None,
+    ) -> None:
+        native, self._shown = open_native(nodes, prefix, node_timeout, unavailable_after)
+        self._session = LoopSession(native)
+
+    def mutex(
+        self,
+        name: str,
+        *,
+        ttl: float = 10.0,
+        fencing: bool | None = None,
+        auto_renew: bool | None = None,
+        queue: bool | None = None,
+        max_hold: float | None = None,
+        metadata: str = "",
+    ) -> AsyncMutex:
+        """Describes a lock that one holder has at a time, as Client.mutex does."""
+        request = lock_request(name, ttl, fencing, auto_renew, queue, max_hold, metadata)
+        return AsyncMutex(self._session, name, request)
+
+    async def inspect(self, name: str) -> Inspection:
+        """Reads who holds a name, as Client.inspect does."""
+        request = Request(text("name", name))
+        return await self._session.in_thread(lambda: self._session.native.inspect(request))
+
+    async def force_release(self, name: str, digest: str) -> None:
+        """Takes a lock away from a holder, as Client.force_release does."""
+        request, chosen = Request(text("name", name)), c_string("digest", digest)
+        await self._session.in_thread(lambda: self._session.native.force_release(request, chosen))
+
+    async def close(self) -> None:
+        """Closes the client: waits raise Closed, and what it holds is lost and released.
+
+        Takes at most the node timeout. Closing twice does nothing.
+        """
+        await self._session.close()
+
+    async def __aenter__(self) -> AsyncClient:
+        self._session.require_open()
+        self._session.require_loop()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self._shown}{' closed' if self._session.closed else ''}>"
+
+
+class AsyncMutex:
+    """A lock that one holder has at a time; made by AsyncClient.mutex.
+
+    It describes the lock and holds nothing itself, so it never changes, and any number of tasks
+    may use it at once. It is not reentrant: who holds it and acquires it again, waits.
+
+    When the lock is lost inside ``async with``, the task that runs the body is cancelled, and
+    LockLost is raised at the body's end (Python 3.11 and later; before, LockLost alone).
+    """
+
+    __slots__ = ("_entered", "_forever", "_name", "_session", "_try")
+
+    def __init__(self, session: LoopSession, name: str, request: Request) -> None:
+        self._session = session
+        self._name = name
+        self._try = request
+        self._forever = request.waiting(_ffi.WAIT_FOREVER)
+        self._entered: Entered[AsyncHeld] = Entered()
+
+    @property
+    def name(self) -> str:
+        """The name of the lock, without the client's prefix."""
+        return self._name
+
+    async def acquire(self, timeout: float | None = None) -> AsyncHeld:
+        """Acquires the lock, waiting for it. A cancelled wait leaves nothing behind.
+
+        Args:
+            timeout: seconds to wait at most; None waits without limit.
+
+        Raises:
+            AcquireTimeout: it was held by others until the timeout. It is a TimeoutError too.
+            Unavailable: too few nodes answered until the timeout, or for unavailable_after.
+            WrongKind: something else stands at the name.
+            InvalidUse: an argument is beyond its limits, or another loop used the client first.
+            Unsupported: an option of the lock can't be had.
+            Closed: the client is closed.
+        """
+        limit_ms = wait_ms(timeout)
+        request = self._forever if limit_ms < 0 else self._try.waiting(limit_ms)
+        held = await self._session.acquire(request, self._name)
+        if held is None:
+            raise AcquireTimeout(f"lock {self._name!r} is held by another")
+        return held
+
+    async def try_acquire(self) -> AsyncHeld | None:
+        """Acquires the lock if it is free now, else returns None. Raises as acquire does."""
+        return await self._session.acquire(self._try, self._name)
+
+    def guard(self, function: Callable[P, Awaitable[R]]) -> Callable[P, Coroutine[Any, Any, R]]:
+        """Decorates an async function so that it runs while the lock is held.
+
+        It waits without limit, and raises as leaving an async with statement does.
+        """
+        if not inspect.iscoroutinefunction(function):
+            raise TypeError("a lock of an AsyncClient guards async functions only")
+
+        @functools.wraps(function)
+        async def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
+            async with await self.acquire():
+                return await function(*args, **kwargs)
+
+        return guarded
+
+    async def __aenter__(self) -> AsyncHeld:
+        held = await self.acquire()
+        self._entered.push(asyncio.current_task(), held)
+        return await held.__aenter__()
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self._entered.pop(asyncio.current_task()).__aexit__(kind, error, traceback)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self._name!r}>"

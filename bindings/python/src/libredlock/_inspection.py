@@ -1,0 +1,45 @@
+"""What ``inspect`` answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Holder:
+    """One holder of a name.
+
+    Attributes:
+        who: ``"host/pid/language/metadata"``; empty for a value of another library.
+        digest: names this hold; what ``force_release`` takes.
+        ttl: seconds until the key expires, None if it never does.
+        nodes: on how many nodes it is the holder.
+    """
+
+    who: str
+    digest: str
+    ttl: float | None
+    nodes: int
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """Who holds a name.
+
+    Attributes:
+        kind: ``"mutex"``.
+        holders: empty if the name is free; several if the nodes disagree, those on most nodes
+            first, at most four of them.
+        fence: the largest fencing token that a node remembers, 0 if none does.
+        queue_length: how many wait in the queue; 0 in this version.
+    """
+
+    kind: str
+    holders: tuple[Holder, ...]
+    fence: int
+    queue_length: int
+
+    @property
+    def held(self) -> bool:
+        """Whether somebody holds the name on any node."""
+        return bool(self.holders)

@@ -1,0 +1,338 @@
+"""The client for asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import random
+import select
+import threading
+import time
+from collections.abc import AsyncIterator
+
+import pytest
+import redis
+
+import libredlock
+from libredlock import AcquireTimeout, AsyncClient, Closed, InvalidUse, LockLost, NotHeld
+
+from .conftest import run_python, soon, until
+
+
+def test_acquire_renew_release(url: str, server: redis.Redis, name: str) -> None:
+    async def main() -> None:
+        async with AsyncClient(url) as client:
+            lock = client.mutex(name, ttl=5.0)
+            held = await lock.acquire()
+            assert held.name == lock.name == name
+            assert server.get(name) == held.token
+            assert held.fence > 0
+            assert 4.0 < held.remaining() <= 5.0
+            await held.renew(ttl=30.0)
+            assert 29.0 < held.remaining() <= 30.0
+            assert await lock.try_acquire() is None
+            for timeout in (0, 0.05):
+                with pytest.raises(AcquireTimeout):
+                    await lock.acquire(timeout=timeout)
+            await held.release()
+            assert not server.exists(name)
+            with pytest.raises(NotHeld):
+                await held.release()
+            with pytest.raises(NotHeld):
+                await held.renew()
+            tried = await lock.try_acquire()
+            assert tried is not None
+            async with tried:
+                assert tried.fence > held.fence
+
+    asyncio.run(main())
+
+
+def test_one_lock_object_in_many_tasks(url: str, name: str) -> None:
+    async def main() -> None:
+        async with AsyncClient(url) as client:
+            lock, inside, fences = client.mutex(name), [], []
+
+            async def work() -> None:
+                async with lock as held:
+                    inside.append(held)
+                    await asyncio.sleep(0)
+                    assert len(inside) == 1
+                    fences.append(held.fence)
+                    inside.pop()
+
+            await soon(asyncio.gather(*(work() for _ in range(20))))
+            assert fences == sorted(set(fences))
+            assert len(fences) == 20
+
+    asyncio.run(main())
+
+
+def test_inspect_and_force_release(url: str, name: str) -> None:
+    async def main() -> None:
+        async with AsyncClient(url) as client:
+            held = await client.mutex(name).acquire()
+            (holder,) = (await client.inspect(name)).holders
+            await client.force_release(name, holder.digest)
+            assert not (await client.inspect(name)).held
+            with pytest.raises(LockLost):
+                await held.release()
+
+    asyncio.run(main())
+
+
+def test_cancelling_at_random_moments_leaves_no_key(
+    url: str, server: redis.Redis, name: str
+) -> None:
+    chance = random.Random(7)
+
+    async def main() -> None:
+        async with AsyncClient(url) as client:
+            lock = client.mutex(name)
+            outcomes = {"cancelled": 0, "held": 0}
+
+            async def work() -> None:
+                async with lock:
+                    outcomes["held"] += 1
+                    await asyncio.sleep(0)
+
+            for _ in range(300):
+                task = asyncio.create_task(work())
+                await asyncio.sleep(chance.random() * 1e-3)
+                task.cancel()
+                try:
+                    await soon(task)
+                except asyncio.CancelledError:
+                    outcomes["cancelled"] += 1
+            assert outcomes["cancelled"] > 20
+            await (await lock.acquire(timeout=10)).release()
+            assert not client._session._pending
+            assert not server.exists(name)
+
+    asyncio.run(main())
+
+
+def test_cancelling_waiters(url: str, server: redis.Redis, name: str) -> None:
+    async def main() -> None:
+        async with AsyncClient(url) as client:
+            lock = client.mutex(name)
+            held = await lock.acquire()
+            waiting = [asyncio.create_task(lock.acquire()) for _ in range(10)]
+            await asyncio.sleep(0)
+            for task in waiting:
+                task.cancel()
+            done, _ = await asyncio.wait(waiting, timeout=10)
+            assert len(done) == 10
+            assert all(task.cancelled() for task in waiting)
+            assert not client._session._pending
+            with pytest.raises(asyncio.TimeoutError):
+                await asyncio.wait_for(lock.acquire(), 0.05)
+            await held.release()
+            assert not server.exists(name)
+
+    asyncio.run(main())
+
+
+def test_a_cancellation_just_when_the_lock_comes_in(
+    url: str, server: redis.Redis, name: str
+) -> None:
+    async def main() -> None:
+        async with AsyncClient(url) as client:
+            task = asyncio.create_task(client.mutex(name).acquire())
+            await asyncio.sleep(0)
+            assert select.select([client._session._fd], [], [], 10)[0]
+            client._session._dispatch()
+            assert server.exists(name)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+        until(lambda: not server.exists(name))
+
+    asyncio.run(main())
+
+
+def test_cancelling_the_release_releases(url: str, server: redis.Redis, name: str) -> None:
+    async def main() -> None:
+        async with AsyncClient(url) as client:
+            held = await client.mutex(name).acquire()
+            task = asyncio.create_task(held.release())
+            await asyncio.sleep(0)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            await (await client.mutex(name).acquire(timeout=10)).release()
+
+    asyncio.run(main())
+
+
+def test_a_generator_finished_by_another_task(url: str, server: redis.Redis, name: str) -> None:
+    async def main() -> None:
+        async with AsyncClient(url) as client:
+
+            async def generator() -> AsyncIterator[int]:
+                async with client.mutex(name) as held:
+                    yield held.fence
+
+            running = generator()
+
+            async def step() -> int | None:
+                return await anext(running, None)
+
+            assert await asyncio.create_task(step())
+            assert server.exists(name)
+            assert await asyncio.create_task(step()) is None
+            assert not server.exists(name)
+
+    asyncio.run(main())
+
+
+def test_guard(url: str, server: redis.Redis, name: str) -> None:
+    async def main() -> None:
+        async with AsyncClient(url) as client:
+            lock = client.mutex(name)
+
+            @lock.guard
+            async def double(number: int) -> int:
+                assert server.exists(name)
+                return number * 2
+
+            assert await double(21) == 42
+            assert not server.exists(name)
+            with pytest.raises(TypeError):
+                lock.guard(lambda: 1)  # type: ignore[arg-type, return-value]
+
+    asyncio.run(main())
+
+
+def test_closing_while_others_wait(url: str, server: redis.Redis, name: str) -> None:
+    async def main() -> None:
+        client, calls = AsyncClient(url), []
+        lock = client.mutex(name)
+        held = await lock.acquire()
+        held.on_lost(lambda: calls.append(1))
+        waiting = [asyncio.create_task(lock.acquire()) for _ in range(4)]
+        await asyncio.sleep(0)
+        await client.close()
+        await client.close()
+        for task in waiting:
+            with pytest.raises(Closed):
+                await soon(task)
+        assert calls == [1]
+        with pytest.raises(LockLost):
+            await held.release()
+        for operation in (lock.acquire, lock.try_acquire, lambda: client.inspect(name)):
+            with pytest.raises(Closed):
+                await operation()
+        assert "closed" in repr(client)
+        assert not server.exists(name)
+
+    asyncio.run(main())
+
+
+def test_another_loop_is_told(url: str, name: str) -> None:
+    client = AsyncClient(url)
+
+    async def use() -> None:
+        await (await client.mutex(name).acquire()).release()
+
+    loop = asyncio.new_event_loop()
+    loop.run_until_complete(use())
+    with pytest.raises(InvalidUse, match="loop"):
+        asyncio.run(use())
+    loop.run_until_complete(client.close())
+    loop.close()
+
+
+def test_a_forgotten_hold_is_released_with_a_warning(
+    url: str, server: redis.Redis, name: str
+) -> None:
+    async def main() -> None:
+        async with AsyncClient(url) as client:
+            held = await client.mutex(name).acquire()
+            with pytest.warns(ResourceWarning, match=name):
+                await asyncio.sleep(0)  # the step that began with the result has it too
+                del held
+                gc.collect()
+            await (await client.mutex(name).acquire(timeout=10)).release()
+
+    asyncio.run(main())
+
+
+def test_nothing_is_left_after_closing(url: str, name: str) -> None:
+    async def once() -> None:
+        async with AsyncClient(url) as client, client.mutex(name):
+            pass
+
+    async def forgotten() -> None:
+        client = AsyncClient(url)
+        async with client.mutex(name):
+            pass
+        del client
+        gc.collect()
+        await asyncio.sleep(0)
+
+    def descriptors() -> int:
+        return len(os.listdir("/proc/self/fd"))
+
+    asyncio.run(once())
+    gc.collect()
+    threads, before = set(threading.enumerate()), descriptors()
+    for main in (once, forgotten):
+        for _ in range(10):
+            asyncio.run(main())
+    assert set(threading.enumerate()) <= threads
+    until(lambda: descriptors() <= before)
+
+
+def test_no_thread_a_waiter(url: str, name: str) -> None:
+    async def main() -> None:
+        async with AsyncClient(url) as client:
+            held = await client.mutex(name).acquire()
+            threads = set(threading.enumerate())
+            waiting = [asyncio.create_task(client.mutex(name).acquire()) for _ in range(50)]
+            await asyncio.sleep(0)
+            assert set(threading.enumerate()) == threads
+            for task in waiting:
+                task.cancel()
+            await asyncio.wait(waiting)
+            await held.release()
+
+    asyncio.run(main())
+
+
+def test_the_loop_is_never_blocked(name: str) -> None:
+    # Nobody accepts from this socket: the answer never comes.
+    import socket
+
+    async def main() -> None:
+        with socket.create_server(("127.0.0.1", 0)) as deaf:
+            port = deaf.getsockname()[1]
+            async with AsyncClient(f"redis://127.0.0.1:{port}", node_timeout=0.5) as client:
+                began = time.monotonic()
+                task = asyncio.create_task(client.mutex(name).try_acquire())
+                await asyncio.sleep(0)
+                assert time.monotonic() - began < 0.25
+                with pytest.raises(libredlock.Unavailable):
+                    await soon(task)
+
+    asyncio.run(main())
+
+
+def test_ctrl_c_leaves_no_key(server: redis.Redis, url: str, name: str) -> None:
+    done = run_python(
+        "import asyncio, os, signal, sys, libredlock\n"
+        "async def main():\n"
+        "    async with libredlock.AsyncClient(sys.argv[1]) as client:\n"
+        "        async with client.mutex(sys.argv[2]):\n"
+        "            os.kill(os.getpid(), signal.SIGINT)\n"
+        "            await asyncio.sleep(60)\n"
+        "try:\n"
+        "    asyncio.run(main())\n"
+        "except KeyboardInterrupt:\n"
+        "    print('interrupted')\n",
+        url,
+        name,
+    )
+    assert done.stdout == "interrupted\n", done.stderr
+    assert not server.exists(name)

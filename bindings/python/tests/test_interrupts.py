@@ -1,0 +1,202 @@
+"""Ctrl-C, signal handlers and the garbage collector: nothing is left behind."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import signal
+import threading
+import time
+from types import FrameType
+
+import pytest
+import redis
+
+from libredlock import Client
+
+from .conftest import run_python, until
+
+WAIT_FOR_CTRL_C = """
+import os, signal, sys, threading, time
+import libredlock
+
+client = libredlock.Client(sys.argv[1])
+lock = client.mutex(sys.argv[2])
+
+def interrupt():
+    while not client._session._waiters:
+        time.sleep(0.001)
+    global sent
+    sent = time.monotonic()
+    os.kill(os.getpid(), signal.SIGINT)
+
+threading.Thread(target=interrupt).start()
+try:
+    lock.acquire(timeout=float(sys.argv[3]) if sys.argv[3] else None)
+except KeyboardInterrupt:
+    print(time.monotonic() - sent)
+assert not client._session._waiters
+"""
+
+
+@pytest.mark.parametrize("timeout", ["", "60"])
+def test_ctrl_c_ends_a_wait(
+    client: Client, server: redis.Redis, url: str, name: str, timeout: str
+) -> None:
+    held = client.mutex(name).acquire()
+    done = run_python(WAIT_FOR_CTRL_C, url, name, timeout)
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) < 0.1
+    assert not done.stderr
+    held.release()
+    assert not server.exists(name)
+
+
+# An interrupt between acquire and release leaves the hold to the garbage collector.
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_ctrl_c_at_random_moments_leaves_no_key(
+    client: Client, server: redis.Redis, name: str
+) -> None:
+    # The signal strikes anywhere in acquire and release, and at times just before or after.
+    lock = client.mutex(name)
+    interrupts, previous = 0, signal.getsignal(signal.SIGALRM)
+
+    def interrupt(_signal: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGALRM, interrupt)
+    try:
+        for attempt in range(400):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 20e-6 + attempt % 40 * 10e-6)
+                lock.acquire().release()
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            except KeyboardInterrupt:
+                interrupts += 1
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+    assert interrupts > 20
+    gc.collect()
+    until(lambda: not server.exists(name))
+    lock.acquire(timeout=5).release()
+
+
+def test_a_signal_handler_may_acquire(client: Client, name: str) -> None:
+    lock, entered = client.mutex(name), []
+
+    def handler(_signal: int, _frame: FrameType | None) -> None:
+        with client.mutex(f"{name}:handler") as held:
+            entered.append(held.fence)
+
+    previous = signal.signal(signal.SIGALRM, handler)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.001, 0.0005)
+        deadline = time.monotonic() + 30
+        while len(entered) < 50 and time.monotonic() < deadline:
+            with lock as held:
+                assert held.token
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+    assert len(entered) >= 50
+
+
+def test_an_interrupt_while_many_threads_wait(client: Client, name: str) -> None:
+    lock = client.mutex(name)
+    held = lock.acquire()
+    fences: list[int] = []
+
+    def wait() -> None:
+        with lock as mine:
+            fences.append(mine.fence)
+
+    threads = [threading.Thread(target=wait) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    until(lambda: len(client._session._waiters) == 4)
+
+    def interrupt(_signal: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    previous = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, 0.05)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            lock.acquire()
+    finally:
+        signal.signal(signal.SIGALRM, previous)
+    held.release()
+    for thread in threads:
+        thread.join(20)
+    assert len(fences) == 4
+
+
+def test_a_forgotten_hold_is_released_with_a_warning(
+    client: Client, server: redis.Redis, name: str
+) -> None:
+    held = client.mutex(name).acquire()
+    with pytest.warns(ResourceWarning, match=name):
+        del held
+        gc.collect()
+    until(lambda: not server.exists(name))
+
+
+def test_a_forgotten_hold_in_a_cycle(client: Client, server: redis.Redis, name: str) -> None:
+    cycle = [client.mutex(name).acquire()]
+    cycle[0].on_lost(cycle[0].release)
+    with pytest.warns(ResourceWarning, match=name):
+        cycle.clear()
+        gc.collect()
+    until(lambda: not server.exists(name))
+
+
+def test_a_forgotten_hold_that_was_lost_or_released_is_no_news(
+    client: Client, server: redis.Redis, name: str
+) -> None:
+    held = client.mutex(name, ttl=0.2).acquire()
+    assert held.lost.wait(10)
+    del held
+    client.mutex(name).acquire().release()
+    gc.collect()
+
+
+def test_the_end_of_the_process_releases(url: str, server: redis.Redis, name: str) -> None:
+    done = run_python(
+        "import os, sys, libredlock\n"
+        "client = libredlock.Client(sys.argv[1])\n"
+        "held = client.mutex(sys.argv[2], ttl=60.0).acquire()\n"
+        "held.on_lost(lambda: os._exit(9))\n",
+        url,
+        name,
+    )
+    assert done.returncode == 0, done.stderr
+    assert not done.stderr
+    assert not server.exists(name)
+
+
+def test_the_end_of_the_process_with_an_exception(url: str, server: redis.Redis, name: str) -> None:
+    done = run_python(
+        "import sys, libredlock\n"
+        "with libredlock.Client(sys.argv[1]).mutex(sys.argv[2]):\n"
+        "    raise SystemExit(3)\n",
+        url,
+        name,
+    )
+    assert (done.returncode, done.stderr) == (3, "")
+    assert not server.exists(name)
+
+
+def test_no_descriptor_is_inherited_by_programs(url: str, name: str) -> None:
+    def inheritable() -> set[str]:
+        found = set()
+        for fd in os.listdir("/proc/self/fd"):
+            with contextlib.suppress(OSError):  # that of listdir itself
+                if os.get_inheritable(int(fd)):
+                    found.add(fd)
+        return found
+
+    before = inheritable()
+    with Client(url) as client, client.mutex(name):
+        assert inheritable() == before
