@@ -1,0 +1,273 @@
+// Package driver drives core/redlock by the line protocol of tests/drivers/README.md.
+package driver
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/libredlock/libredlock/core/redlock"
+	"github.com/libredlock/libredlock/tests/internal/line"
+)
+
+// Serve answers the requests that it reads from in until in ends, each in a goroutine of its own.
+func Serve(in io.Reader, out io.Writer) error {
+	s := &server{
+		out:     out,
+		clients: map[string]*redlock.Client{},
+		holds:   map[string]*redlock.Held{},
+		cancels: map[string]context.CancelFunc{},
+	}
+	ready := &line.Line{ID: line.Unasked, Word: "ready"}
+	ready.Add("language", "go")
+	ready.Add("lacks", "negative_wait")
+	s.send(ready)
+
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		request, err := line.Parse(lines.Text())
+		if err != nil {
+			return err
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		s.mu.Lock()
+		s.cancels[request.ID] = cancel // before the next line is read: it may be the cancel
+		s.mu.Unlock()
+		go func() {
+			defer s.forget(request.ID)
+			s.send(s.answer(ctx, request))
+		}()
+	}
+	return lines.Err()
+}
+
+// server is the state of one driver.
+type server struct {
+	writing sync.Mutex
+	out     io.Writer
+
+	mu      sync.Mutex // of the maps, all by the runner's names
+	clients map[string]*redlock.Client
+	holds   map[string]*redlock.Held
+	cancels map[string]context.CancelFunc
+}
+
+func (s *server) send(l *line.Line) {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	fmt.Fprintln(s.out, l) // if it fails the runner is gone, and the input ends
+}
+
+func (s *server) forget(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cancels[id]()
+	delete(s.cancels, id)
+}
+
+func (s *server) client(r *line.Line) *redlock.Client {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.clients[r.Get("client")]
+}
+
+func (s *server) held(r *line.Line) *redlock.Held {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.holds[r.Get("held")]
+}
+
+// errRequest is a request that makes no sense: a mistake of the runner.
+var errRequest = errors.New("bad request to the driver")
+
+func (s *server) answer(ctx context.Context, r *line.Line) *line.Line {
+	reply := &line.Line{ID: r.ID}
+	err := s.do(ctx, r, reply)
+	reply.Word = statusOf(err)
+	if err != nil {
+		reply.Fields = nil
+		reply.Add("message", messageOf(err))
+	}
+	return reply
+}
+
+func (s *server) do(ctx context.Context, r, reply *line.Line) error {
+	switch r.Word {
+	case "open":
+		return s.open(ctx, r)
+	case "cancel":
+		s.mu.Lock()
+		cancel := s.cancels[r.Get("request")]
+		s.mu.Unlock()
+		if cancel != nil {
+			cancel()
+		}
+		return nil
+	case "renew", "release", "remaining":
+		held := s.held(r)
+		if held == nil {
+			return fmt.Errorf("%w: no such hold", errRequest)
+		}
+		return onHeld(ctx, held, r, reply)
+	}
+	client := s.client(r)
+	if client == nil {
+		return fmt.Errorf("%w: no such client", errRequest)
+	}
+	switch r.Word {
+	case "acquire", "try_acquire":
+		return s.acquire(ctx, client, r, reply)
+	case "inspect":
+		return inspect(ctx, client, r, reply)
+	case "force_release":
+		return client.ForceRelease(ctx, r.Get("name"), r.Get("digest"))
+	case "close":
+		return client.Close()
+	case "hammer":
+		return hammer(ctx, client, r, reply)
+	}
+	return fmt.Errorf("%w: no verb %q", errRequest, r.Word)
+}
+
+func (s *server) open(ctx context.Context, r *line.Line) error {
+	nodeTimeout, err := duration(r, "node_timeout_ms", 0)
+	if err != nil {
+		return err
+	}
+	unavailableAfter, err := duration(r, "unavailable_after_ms", 0)
+	if err != nil {
+		return err
+	}
+	client, err := redlock.Open(ctx, redlock.Config{
+		Nodes: r.All("node"), Prefix: r.Get("prefix"), NodeTimeout: nodeTimeout, UnavailableAfter: unavailableAfter,
+	})
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clients[r.Get("client")] = client
+	return nil
+}
+
+func (s *server) acquire(ctx context.Context, client *redlock.Client, r, reply *line.Line) error {
+	lock, err := lockOf(client, r)
+	if err != nil {
+		return err
+	}
+	wait, err := duration(r, "wait_ms", -time.Millisecond)
+	if err != nil {
+		return err
+	}
+	var held *redlock.Held
+	switch {
+	case r.Word == "try_acquire" || wait == 0:
+		held, err = lock.TryAcquire(ctx)
+	case wait > 0:
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeout(ctx, wait)
+		defer stop()
+		fallthrough
+	default:
+		held, err = lock.Acquire(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	name := r.Get("held")
+	s.mu.Lock()
+	s.holds[name] = held
+	s.mu.Unlock()
+	reply.Add("token", held.Token())
+	reply.Add("fence", fmt.Sprint(held.Fence()))
+	reply.AddInt("remaining_ms", held.Remaining().Milliseconds())
+	context.AfterFunc(held.Context(), func() {
+		cause := context.Cause(held.Context())
+		if !errors.Is(cause, redlock.ErrLost) {
+			return
+		}
+		lost := &line.Line{ID: line.Unasked, Word: "lost"}
+		lost.Add("held", name)
+		lost.Add("cause", messageOf(cause))
+		s.send(lost)
+	})
+	return nil
+}
+
+func onHeld(ctx context.Context, held *redlock.Held, r, reply *line.Line) error {
+	switch r.Word {
+	case "renew":
+		ttl, err := duration(r, "ttl_ms", 0)
+		if err != nil {
+			return err
+		}
+		if err := held.Renew(ctx, ttl); err != nil {
+			return err
+		}
+	case "release":
+		return held.Release()
+	}
+	reply.AddInt("remaining_ms", held.Remaining().Milliseconds())
+	return nil
+}
+
+func inspect(ctx context.Context, client *redlock.Client, r, reply *line.Line) error {
+	inspection, err := client.Inspect(ctx, r.Get("name"))
+	if err != nil {
+		return err
+	}
+	reply.Add("kind", inspection.Kind)
+	reply.Add("fence", fmt.Sprint(inspection.Fence))
+	for _, holder := range inspection.Holders {
+		reply.Add("who", holder.Who)
+		reply.Add("digest", holder.Digest)
+		ttl := holder.TTL.Milliseconds()
+		if holder.TTL < 0 {
+			ttl = -1
+		}
+		reply.AddInt("ttl_ms", ttl)
+		reply.AddInt("nodes", int64(holder.Nodes))
+	}
+	return nil
+}
+
+// lockOf describes the lock of a request. What the request leaves out is left out here.
+func lockOf(client *redlock.Client, r *line.Line) (*redlock.Lock, error) {
+	var options []redlock.Option
+	for key, option := range map[string]func(time.Duration) redlock.Option{
+		"ttl_ms": redlock.WithTTL, "max_hold_ms": redlock.WithMaxHold,
+	} {
+		if _, found := r.Lookup(key); !found {
+			continue
+		}
+		d, err := duration(r, key, 0)
+		if err != nil {
+			return nil, err
+		}
+		options = append(options, option(d))
+	}
+	for key, option := range map[string]func(bool) redlock.Option{
+		"fencing": redlock.WithFencing, "auto_renew": redlock.WithAutoRenew, "queue": redlock.WithQueue,
+	} {
+		if value, found := r.Lookup(key); found {
+			options = append(options, option(value == "on"))
+		}
+	}
+	if metadata, found := r.Lookup("metadata"); found {
+		options = append(options, redlock.WithMetadata(metadata))
+	}
+	return client.Mutex(r.Get("name"), options...), nil
+}
+
+func duration(r *line.Line, key string, absent time.Duration) (time.Duration, error) {
+	ms, err := r.Int(key, absent.Milliseconds())
+	if err != nil {
+		return 0, fmt.Errorf("%w: %w", errRequest, err)
+	}
+	return time.Duration(ms) * time.Millisecond, nil
+}
