@@ -132,7 +132,7 @@ func (m *Machine) attempt(h *hold) {
 	}
 	a.patience = a.wait
 	if h.limited { // a blocked caller gets its answer just after the limit, which then has ended the request
-		a.patience = min(a.wait, Duration(h.limit-m.now)+Millisecond)
+		a.patience = min(a.wait, Duration(h.limit.add(Millisecond)-m.now))
 	}
 	for i := range a.grants {
 		a.grants[i].open = true
@@ -219,7 +219,7 @@ func (m *Machine) win(h *hold) {
 		m.loseAttempt(h, Outcome{Status: Unavailable, Message: "the nodes answered too late: the lease of " + milliseconds(h.lock.ttl) + " was over"})
 		return
 	}
-	h.move(granted)
+	m.move(h, granted)
 	m.timers.set(&a.timer, nil, Never)
 	m.answerAcquire(h, Outcome{Status: OK, Token: a.token, Fence: a.fence, Deadline: deadline})
 	h.deadline = deadline
@@ -254,7 +254,7 @@ func (m *Machine) raise(a *attempt) bool {
 		}
 	}
 	if h.state == asking {
-		h.move(split)
+		m.move(h, split)
 		m.timers.set(&a.timer, a, m.now.add(a.wait))
 	}
 	return true
@@ -276,12 +276,12 @@ func (m *Machine) loseAttempt(h *hold, failure Outcome) {
 	final := failure.Status != Held && failure.Status != Unavailable
 	weary := h.limit == Never && h.backoff > 0 && m.now >= h.badSince.add(m.config.UnavailableAfter)
 	if !h.limited || final || weary {
-		h.move(failed)
+		m.move(h, failed)
 		m.answerAcquire(h, failure)
 		return
 	}
 	h.lastFailure = failure
-	h.move(refused)
+	m.move(h, refused)
 	h.next = m.now.add(retryIn)
 	m.schedule(h)
 }
@@ -334,7 +334,7 @@ func (h *hold) giveUp(m *Machine, status Status, message string) {
 	if h.state != pausing {
 		m.abandon(h.attempt)
 	}
-	h.move(failed)
+	m.move(h, failed)
 	m.answerAcquire(h, Outcome{Status: status, Message: message})
 }
 
@@ -358,7 +358,7 @@ func (h *hold) wake(m *Machine) {
 	case m.now >= h.limit:
 		m.timeOut(h)
 	case h.state == pausing:
-		h.move(due)
+		m.move(h, due)
 		m.schedule(h)
 		m.attempt(h)
 	}
@@ -377,6 +377,6 @@ func (m *Machine) timeOut(h *hold) {
 	if h.state != pausing {
 		m.abandon(h.attempt)
 	}
-	h.move(failed)
+	m.move(h, failed)
 	m.answerAcquire(h, failure)
 }

@@ -18,6 +18,7 @@ type cleanup struct {
 	args    []string
 	wait    Duration // for one node's answer
 	done    []bool   // nodes that certainly hold nothing of ours, and never will
+	untold  []int    // how many calls to each node have no answer
 	again   []Time   // when to tell the others again
 	timer   timer
 
@@ -29,7 +30,7 @@ type releasing struct {
 	op      OpID
 	votes   []vote
 	limit   Time
-	unsure  []bool // nodes where a release before may have been executed
+	unsure  []bool // nodes where another release than the one that is answered may have been executed
 	retried []bool
 }
 
@@ -50,6 +51,7 @@ func (m *Machine) clean(h *hold, s *script.Script, op OpID) {
 		args:    h.lock.cleanCommand(s, a.token),
 		wait:    wait,
 		done:    make([]bool, n),
+		untold:  make([]int, n),
 		again:   []Time{m.now.add(min(undoAgainAfter, h.lock.ttl/2)), m.now.add(max(undoAgainAfter, h.lock.ttl/2))},
 	}
 	a.cleanup = c
@@ -71,6 +73,10 @@ func (m *Machine) clean(h *hold, s *script.Script, op OpID) {
 }
 
 func (c *cleanup) tell(m *Machine, node int) {
+	if c.release != nil && c.untold[node] > 0 {
+		c.release.unsure[node] = true
+	}
+	c.untold[node]++
 	m.send(call{asker: c, node: node, script: c.script, args: c.args, patience: c.wait})
 }
 
@@ -100,8 +106,12 @@ func (c *cleanup) wake(m *Machine) {
 		timedOut.timeOut()
 		c.decide(m)
 	}
-	if len(c.again) > 0 && m.now >= c.again[0] {
-		c.again = c.again[1:]
+	due := 0
+	for due < len(c.again) && m.now >= c.again[due] {
+		due++
+	}
+	if due > 0 {
+		c.again = c.again[due:]
 		c.tellAll(m)
 	}
 	if len(c.again) == 0 && c.release == nil {
@@ -114,6 +124,7 @@ func (c *cleanup) wake(m *Machine) {
 // answered brings a node's answer to an undo or release.
 func (c *cleanup) answered(m *Machine, answered *call, v vote, _ []Value) {
 	node := answered.node
+	c.untold[node]--
 	if v.answer == yes || v.answer == no && !c.attempt.grants[node].open {
 		c.done[node] = true
 	}
@@ -125,11 +136,12 @@ func (c *cleanup) answered(m *Machine, answered *call, v vote, _ []Value) {
 			c.tell(m, node)
 			return
 		}
-		goneByUs := v.answer == no && answered.code == script.Gone && r.unsure[node] && m.now < c.attempt.hold.deadline
-		if goneByUs {
-			v.answer = yes
+		if v.answer == no && r.unsure[node] && m.now < c.attempt.grants[node].end {
+			v.answer = yes // gone, or another's already: by our own release, since the lease there is not over
 		}
-		r.votes[node] = v
+		if r.votes[node].answer != yes {
+			r.votes[node] = v
+		}
 		c.decide(m)
 	}
 	if !slices.Contains(c.done, false) {

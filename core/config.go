@@ -59,6 +59,8 @@ type Config struct {
 	Who              string   // "host/pid/language", percent-encoded: the holder as Inspect shows it
 	NodeTimeout      Duration // 0: min(ttl/10, 250 ms) with several nodes, min(ttl/3, 2 s) with one, at least 10 ms
 	UnavailableAfter Duration // how long an acquire without a limit bears too few nodes; 0: 10 s
+
+	OnTransition func(Transition) // called when a hold changes its state, for tests; may be nil
 }
 
 // nodeTimeout is how long one node may take to answer one call.

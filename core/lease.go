@@ -123,7 +123,7 @@ func (r *renewal) giveUp(m *Machine, status Status, message string) {
 // lose ends a hold that is ours no longer, and says so. All nodes get a
 // release, since the last renewal may have landed after all.
 func (m *Machine) lose(h *hold, on trigger, why string) {
-	h.move(on)
+	m.move(h, on)
 	h.lostWhy = why
 	if h.renewal != nil {
 		h.renewal.giveUp(m, Lost, why)
@@ -143,7 +143,7 @@ func (m *Machine) release(e *Release) {
 		h.renewal.giveUp(m, Canceled, "the lock was released meanwhile")
 	}
 	wasLost := h.state == lost
-	h.move(released)
+	m.move(h, released)
 	m.timers.set(&h.timer, nil, Never)
 	delete(m.holds, h.id)
 	if wasLost {

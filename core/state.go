@@ -4,7 +4,8 @@ package core
 //
 // Rules for this file: every transition that can happen stands in the table, once; a hold changes state
 // by move alone; move panics on what the table does not have. docs/design.md draws its
-// diagram from this table, and a test fails if the two differ.
+// diagram from this table, and a test fails if the two differ. The simulation fails if it
+// never saw one of the transitions happen.
 
 type state int
 
@@ -73,12 +74,31 @@ var nextState = func() (table [stateCount][triggerCount]state) {
 }()
 
 // move changes the state of a hold.
-func (h *hold) move(on trigger) {
-	to := nextState[h.state][on]
+func (m *Machine) move(h *hold, on trigger) {
+	from, to := h.state, nextState[h.state][on]
 	if to == stateCount {
-		panic("core: a hold that is " + stateNames[h.state] + " can't be " + triggerNames[on])
+		panic("core: a hold that is " + stateNames[from] + " can't be " + triggerNames[on])
 	}
 	h.state = to
+	if m.config.OnTransition != nil {
+		m.config.OnTransition(transition{from, on, to}.named())
+	}
+}
+
+// Transition is a row of the table, by names.
+type Transition struct{ From, On, To string }
+
+func (t transition) named() Transition {
+	return Transition{stateNames[t.from], triggerNames[t.on], stateNames[t.to]}
+}
+
+// Transitions lists the table, for tests and diagrams.
+func Transitions() []Transition {
+	rows := make([]Transition, len(transitions))
+	for i, t := range transitions {
+		rows[i] = t.named()
+	}
+	return rows
 }
 
 // waiting tells whether the Acquire has no outcome yet.

@@ -142,16 +142,18 @@ func (m *Machine) Stats() Stats {
 
 // admit refuses what no request may be: without an id or with one in use, or after a Close.
 func (m *Machine) admit(op OpID) bool {
+	refusal := Outcome{Op: op, Status: Invalid}
 	switch {
 	case op == 0:
-		m.fail(op, Invalid, "a request needs an id other than 0")
+		refusal.Message = "a request needs an id other than 0"
 	case m.owed[op] != nil || m.holds[op] != nil:
-		m.fail(op, Invalid, "the id of this request is in use")
+		refusal.Message = "the id of this request is in use"
 	case m.closing != nil:
-		m.fail(op, Closed, "the client is closed")
+		refusal.Status, refusal.Message = Closed, "the client is closed"
 	default:
 		return true
 	}
+	m.effects.Outcomes = append(m.effects.Outcomes, refusal) // not m.outcome: who has the id is still owed one
 	return false
 }
 

@@ -199,7 +199,7 @@ func (d *Driver) begin(event core.Request, done func(Result)) (*request, work) {
 		d.finish(&core.Outcome{Op: d.lastOp, Status: core.Internal, Message: d.failure.Message}, &w)
 		return r, w
 	}
-	return r, d.stepLocked(event)
+	return r, d.stepLocked(Now(), event)
 }
 
 // alone tells whether this work is one call that its maker may do itself, and takes it out.

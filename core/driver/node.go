@@ -103,7 +103,8 @@ func (n *node) do(call core.Call) core.Event {
 	n.mu.Lock()
 	n.callers--
 	n.mu.Unlock()
-	return n.answer(call, cmd)
+	answer := n.answer(call, cmd)
+	return &answer
 }
 
 // enqueue lets a call wait for the next pipeline, without blocking.
@@ -158,6 +159,7 @@ func (n *node) pipeline(batch []queued) []core.Event {
 	}
 	ctx := untilTime(last)
 	cmds := make([]*redis.Cmd, len(live))
+	answers := make([]core.Answer, len(live))
 	pipe := n.redis.Pipeline()
 	for i, q := range live {
 		cmds[i] = command(ctx, q.Call)
@@ -165,7 +167,8 @@ func (n *node) pipeline(batch []queued) []core.Event {
 	}
 	pipe.Exec(ctx)
 	for i, q := range live {
-		events = append(events, n.answer(q.Call, cmds[i]))
+		answers[i] = n.answer(q.Call, cmds[i])
+		events = append(events, &answers[i])
 	}
 	return events
 }
@@ -175,18 +178,18 @@ func timeout(call core.Call) time.Duration { return time.Duration(call.Timeout) 
 func command(ctx context.Context, call core.Call) *redis.Cmd {
 	args := make([]any, len(call.Args))
 	for i := range call.Args {
-		args[i] = call.Args[i]
+		args[i] = &call.Args[i] // a pointer, since a string as any would be one allocation each
 	}
 	return redis.NewCmd(ctx, args...)
 }
 
 // answer tells the machine what became of a call.
-func (n *node) answer(call core.Call, cmd *redis.Cmd) *core.Answer {
+func (n *node) answer(call core.Call, cmd *redis.Cmd) core.Answer {
 	if err := cmd.Err(); err != nil && err != redis.Nil {
 		fault, cause := classify(err, call)
-		return &core.Answer{Call: call.ID, Fault: fault, Cause: n.redact(cause)}
+		return core.Answer{Call: call.ID, Fault: fault, Cause: n.redact(cause)}
 	}
-	return &core.Answer{Call: call.ID, Reply: flatten(cmd.Val())}
+	return core.Answer{Call: call.ID, Reply: flatten(cmd.Val())}
 }
 
 // flatten turns a reply into values; what no script of ours replies becomes a string, which makes no sense to the machine.

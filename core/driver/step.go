@@ -19,8 +19,9 @@ func (d *Driver) step(events ...core.Event) work {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var w work
+	now := Now()
 	for _, event := range events {
-		w.add(d.stepLocked(event))
+		w.add(d.stepLocked(now, event))
 	}
 	return w
 }
@@ -36,7 +37,7 @@ func (w *work) add(more work) {
 }
 
 // stepLocked steps the machine and notes what its effects say about requests and holds.
-func (d *Driver) stepLocked(event core.Event) (w work) {
+func (d *Driver) stepLocked(now core.Time, event core.Event) (w work) {
 	if d.failure != nil {
 		return w
 	}
@@ -45,7 +46,6 @@ func (d *Driver) stepLocked(event core.Event) (w work) {
 			w = d.fail(reason)
 		}
 	}()
-	now := Now()
 	effects := d.machine.Step(now, event)
 	if len(effects.Calls) > 0 {
 		w.calls = append(w.calls, effects.Calls...)
@@ -141,7 +141,7 @@ func (d *Driver) perform(w work) {
 func (d *Driver) tick() {
 	d.mu.Lock()
 	d.armed = core.Never
-	w := d.stepLocked(&core.Tick{})
+	w := d.stepLocked(Now(), &core.Tick{})
 	d.mu.Unlock()
 	d.perform(w)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"sync"
 	"time"
 
 	"github.com/libredlock/libredlock/core"
@@ -120,14 +121,13 @@ func (l *Lock) Do(ctx context.Context, f func(ctx context.Context, held *Held) e
 type Held struct {
 	hold    *driver.Hold
 	client  *Client
-	context context.Context
 	cleanup runtime.Cleanup
+	asked   sync.Once // for the context: most holders never do
+	context context.Context
 }
 
 func newHeld(c *Client, hold *driver.Hold) *Held {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	hold.OnLost(func(cause string) { cancel(&Error{Status: core.Lost, Message: cause}) })
-	held := &Held{hold: hold, client: c, context: ctx}
+	held := &Held{hold: hold, client: c}
 	held.cleanup = runtime.AddCleanup(held, func(hold *driver.Hold) {
 		c.logger.Warn("redlock: a lock was garbage-collected unreleased; releasing it", "name", hold.Name)
 		hold.SubmitRelease(func(driver.Result) {})
@@ -148,7 +148,14 @@ func (h *Held) Fence() uint64 { return uint64(h.hold.Fence) }
 func (h *Held) Remaining() time.Duration { return h.hold.Remaining() }
 
 // Context ends when the lock is lost, with a cause that matches ErrLost. It does not end at the release.
-func (h *Held) Context() context.Context { return h.context }
+func (h *Held) Context() context.Context {
+	h.asked.Do(func() {
+		var cancel context.CancelCauseFunc
+		h.context, cancel = context.WithCancelCause(context.Background())
+		h.hold.OnLost(func(cause string) { cancel(&Error{Status: core.Lost, Message: cause}) })
+	})
+	return h.context
+}
 
 // Renew extends the lease to ttl from now; 0 means the ttl that it has. ErrLost: stop the work.
 // ErrUnavailable: held until the old deadline, or the new one if that is earlier.

@@ -5,7 +5,7 @@
 local holder, other = look(KEYS[1])
 if other then return {3, other} end
 if not holder then return {2} end
-local secret = string.match(holder, "^rl[01]:([%w_-]+):") or holder
+local secret = string.match(holder, "^rl[01]:(" .. string.rep(".", 22) .. "):") or holder
 if redis.sha1hex(secret) ~= ARGV[1] then return {0} end
 redis.call("DEL", KEYS[1])
 return {1}

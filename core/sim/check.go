@@ -1,0 +1,223 @@
+package sim
+
+import (
+	"strings"
+
+	"github.com/libredlock/libredlock/core"
+)
+
+// lease is a hold as its owner sees it.
+type lease struct {
+	client       *client
+	op           core.OpID
+	name         string
+	token        string
+	deadline     core.Time // on the client's clock
+	over         bool      // lost, or its release was asked for
+	releaseAsked bool
+	lostTold     bool
+}
+
+// valid tells whether the owner may use what the lock protects.
+func (l *lease) valid(now core.Time) bool {
+	return !l.over && core.Time(l.client.clock.at(now)) < l.deadline
+}
+
+// grant is one fencing token that was handed out.
+type grant struct {
+	begun core.Time // when its attempt was sent
+	told  core.Time
+	fence int64
+}
+
+// checks is what the world knows of all clients, to compare with what a machine says.
+type checks struct {
+	clients  int
+	machines []*client // all there were
+	drained  bool
+
+	begun    map[string]core.Time // when the first call of an attempt was sent, by its token
+	leases   map[string][]*lease  // by name; some of them over
+	grants   map[string][]grant   // by name, in the order of the outcomes
+	fences   map[string]map[int64]bool
+	acquired map[string]bool // since the calm began
+}
+
+func newChecks() checks {
+	return checks{
+		begun:    map[string]core.Time{},
+		leases:   map[string][]*lease{},
+		grants:   map[string][]grant{},
+		fences:   map[string]map[int64]bool{},
+		acquired: map[string]bool{},
+	}
+}
+
+// missing is a name that nobody has acquired; "" if there is none.
+func (ch *checks) missing(names []string) string {
+	for _, name := range names {
+		if !ch.acquired[name] {
+			return name
+		}
+	}
+	return ""
+}
+
+// call looks at what a machine sends.
+func (ch *checks) call(w *world, c *client, m *message) {
+	switch {
+	case m.call.ID <= c.lastCall:
+		w.fail("%s: call #%d after #%d", c.name, m.call.ID, c.lastCall)
+	case m.call.Node < 0 || m.call.Node >= len(w.nodes):
+		w.fail("%v goes to node %d", m, m.call.Node)
+	case m.call.Timeout <= 0 || m.call.Timeout > core.MaxTTL:
+		w.fail("%v has %d µs", m, m.call.Timeout)
+	case m.script == "":
+		w.fail("%v runs no script: %q", m, m.call.Args)
+	}
+	c.lastCall = m.call.ID
+	if m.script == "mutex_acquire" {
+		token := m.call.Args[3+int(number(m.call.Args[2]))]
+		if _, known := ch.begun[token]; !known {
+			ch.begun[token] = w.now
+		}
+	}
+}
+
+// granted checks a new lease.
+func (ch *checks) granted(w *world, c *client, e *core.Acquire, o core.Outcome) {
+	w.result.Acquisitions++
+	l := &lease{client: c, op: o.Op, name: e.Name, token: o.Token, deadline: o.Deadline}
+	if c.leases[o.Op] != nil || o.Token == "" {
+		w.fail("%s: hold #%d is not new, or has no token", c.name, o.Op)
+	}
+	if o.Deadline <= c.now() {
+		w.fail("%s: hold #%d was over before it was told", c.name, o.Op)
+	}
+	if (o.Fence != 0) != (e.Fencing != core.Off) {
+		w.fail("%s: hold #%d has the fencing token %d", c.name, o.Op, o.Fence)
+	}
+	c.leases[o.Op] = l
+	ch.acquired[e.Name] = true
+	c.logf("holds %q as #%d until %.6f, fence %d", e.Name, o.Op, float64(c.clock.when(int64(o.Deadline)))/1e6, o.Fence)
+	ch.exclusive(w, l)
+	ch.leases[e.Name] = append(ch.leases[e.Name], l)
+	if o.Fence != 0 {
+		ch.fence(w, e.Name, grant{begun: ch.begun[o.Token], told: w.now, fence: o.Fence})
+	}
+}
+
+// exclusive fails if another lease of the name is valid, or if this one is not what the nodes have.
+func (ch *checks) exclusive(w *world, l *lease) {
+	if w.plan.lawless || !l.valid(w.now) {
+		return
+	}
+	live := ch.leases[l.name][:0]
+	for _, other := range ch.leases[l.name] {
+		if other != l && other.valid(w.now) {
+			w.fail("two leases of %q: %s #%d and %s #%d", l.name, other.client.name, other.op, l.client.name, l.op)
+		}
+		if other.valid(w.now) {
+			live = append(live, other)
+		}
+	}
+	ch.leases[l.name] = live
+	if until := l.client.clock.when(int64(l.deadline)); ch.backing(w, l, until) < l.client.quorum {
+		w.fail("%s: the lease #%d of %q until %.6f has no quorum of nodes", l.client.name, l.op, l.name, float64(until)/1e6)
+	}
+}
+
+// backing counts the nodes that have a lease's token until a true time.
+func (ch *checks) backing(w *world, l *lease, until core.Time) (nodes int) {
+	for _, n := range w.nodes {
+		e, ok := n.server.look(l.name)
+		if ok && e.text == l.token && n.clock.when((e.expires+1)*1000-epoch) >= until {
+			nodes++
+		}
+	}
+	return nodes
+}
+
+// fence checks a fencing token against those before. Where clocks mean nothing leases overlap: the
+// order is then the one of grants of which the first was told before the second was asked for.
+func (ch *checks) fence(w *world, name string, g grant) {
+	for _, earlier := range ch.grants[name] {
+		if earlier.fence == g.fence {
+			w.fail("the fencing token %d of %q was handed out twice", g.fence, name)
+		}
+		if earlier.fence > g.fence && (earlier.told < g.begun || !w.plan.lawless) {
+			w.fail("the fencing token %d of %q follows %d", g.fence, name, earlier.fence)
+		}
+	}
+	ch.grants[name] = append(ch.grants[name], g)
+}
+
+// notice checks what a machine tells of its own.
+func (ch *checks) notice(w *world, c *client, n core.Notice) {
+	l := c.leases[n.Hold]
+	if n.Kind == core.NoticeHealth {
+		return
+	}
+	if l == nil || l.releaseAsked || l.lostTold {
+		w.fail("%s: a notice for #%d, which is not held: %+v", c.name, n.Hold, n)
+	}
+	switch n.Kind {
+	case core.NoticeDeadline:
+		c.logf("holds #%d until %.6f now", n.Hold, float64(c.clock.when(int64(n.Deadline)))/1e6)
+		l.deadline = n.Deadline
+		ch.exclusive(w, l)
+	case core.NoticeLost:
+		c.logf("lost #%d: %s", n.Hold, n.Cause)
+		w.result.Losses++
+		if l.valid(w.now) && !w.plan.lawless && !c.closing && !c.asksToClose() {
+			w.fail("%s: #%d is lost before its deadline: %s", c.name, n.Hold, n.Cause)
+		}
+		l.lostTold, l.over = true, true
+	}
+}
+
+// asksToClose tells whether a Close has no outcome yet.
+func (c *client) asksToClose() bool {
+	for _, r := range c.requests {
+		if r.verb == "close" {
+			return true
+		}
+	}
+	return false
+}
+
+// checkRest fails if anything remains after everything was given back.
+func (w *world) checkRest() {
+	for _, c := range w.check.machines {
+		if c.crashed {
+			continue
+		}
+		if len(c.requests) > 0 {
+			for op, r := range c.requests {
+				w.fail("%s: the request #%d (%s) never got an outcome", c.name, op, r.verb)
+			}
+		}
+		if stats := c.machine.Stats(); stats != (core.Stats{}) {
+			w.fail("%s: the machine is not at rest: %+v", c.name, stats)
+		}
+		if c.wake != core.Never {
+			w.fail("%s: the machine wants to wake at %d", c.name, c.wake)
+		}
+	}
+	if len(w.queue.events) > 0 {
+		w.fail("%d things are still to happen", len(w.queue.events))
+	}
+	for _, n := range w.nodes {
+		for _, key := range n.server.Keys() {
+			if !strings.Contains(key, "}:redlock:mutex:fence:") {
+				w.fail("%s: the key %q is left", n.name, key)
+			}
+		}
+	}
+	w.now += core.Time(core.MinFenceTTL + core.MaxTTL)
+	for _, n := range w.nodes {
+		if keys := n.server.Keys(); len(keys) > 0 {
+			w.fail("%s: the keys %q never expire", n.name, keys)
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package sim
+
+import (
+	"strconv"
+
+	"github.com/libredlock/libredlock/core"
+)
+
+// node is a server with a clock of its own, that may be silent for a time.
+type node struct {
+	world  *world
+	index  int
+	name   string
+	clock  clock
+	server *Server
+
+	stalledUntil core.Time // executes nothing before
+	downUntil    core.Time // can't be connected to before
+}
+
+// epoch is when worlds begin, in microseconds since 1970.
+const epoch = 1_700_000_000_000_000
+
+func newNode(w *world, index int) *node {
+	n := &node{world: w, index: index, name: "node " + strconv.Itoa(index)}
+	n.clock = newClock(w.rand, pick[int64](w.rand, 0, 3_000_000, 150_000_000))
+	n.server = NewServer(func() int64 { return epoch + n.clock.at(w.now) })
+	w.logf(n.name, "clock %+v", n.clock)
+	return n
+}
+
+// heal ends what is wrong with a node, other libraries' values included.
+func (n *node) heal() {
+	n.stalledUntil, n.downUntil = 0, 0
+	for _, name := range n.world.plan.names {
+		if e, ok := n.server.look(name); ok && (e.kind != "string" || e.text == foreignValue) {
+			n.server.Delete(name)
+		}
+	}
+}
+
+// execute runs a call that has arrived.
+func (n *node) execute(m *message) {
+	w := n.world
+	switch {
+	case w.now < n.stalledUntil:
+		w.queue.push(n.stalledUntil, func() { n.execute(m) })
+		return
+	case w.now < n.downUntil:
+		m.fault(core.Unknown, "the server closed the connection")
+		return
+	case w.chance(w.plan.failing):
+		n.fail(m)
+		return
+	case w.chance(w.plan.forgetful):
+		n.server.ForgetScripts()
+	}
+	if w.plan.lawless && w.chance(0.03) {
+		name := pick(w.rand, w.plan.names...)
+		w.logf(n.name, "%q vanishes", name)
+		n.server.Delete(name)
+	}
+	reply, err := n.server.Do(m.call.Args)
+	if err != nil {
+		w.logf(n.name, "%v: %v", m, err)
+		m.reply(&core.Answer{Fault: core.ErrorReply, Cause: err.Error()})
+		return
+	}
+	w.logf(n.name, "%v: %v", m, reply)
+	if w.chance(w.plan.nonsense) {
+		reply = pick(w.rand, nil, integers(), integers(9), []core.Value{{Str: "1", IsString: true}})
+	}
+	m.reply(&core.Answer{Reply: reply})
+}
+
+// fail answers with an error, before the call was executed or behind its first write.
+func (n *node) fail(m *message) {
+	cause := "LOADING Redis is loading the dataset in memory"
+	if n.world.chance(0.5) && m.script == "mutex_acquire" {
+		n.server.breakNext = true
+		_, err := n.server.Do(m.call.Args)
+		n.server.breakNext = false
+		if err != nil {
+			cause = err.Error()
+		}
+	}
+	n.world.logf(n.name, "%v: %s", m, cause)
+	m.reply(&core.Answer{Fault: core.ErrorReply, Cause: cause})
+}

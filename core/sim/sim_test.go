@@ -1,0 +1,76 @@
+package sim
+
+import (
+	"flag"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var (
+	oneSeed = flag.Uint64("seed", 0, "run the world of this seed only; with -v, log its events")
+	seeds   = flag.Uint64("seeds", 2000, "how many worlds to run")
+)
+
+// TestSim runs many worlds; every transition and status must happen in one of them.
+func TestSim(t *testing.T) {
+	if *oneSeed != 0 {
+		var log io.Writer
+		if testing.Verbose() {
+			log = os.Stdout
+		}
+		report(t, Run(*oneSeed, log))
+		return
+	}
+	total := runAll(t, *seeds)
+	t.Logf("%d worlds: %d acquisitions, %d losses, %d steps, %d calls", *seeds, total.Acquisitions, total.Losses, total.Steps, total.Calls)
+	if *seeds >= 1000 {
+		require.Empty(t, total.Coverage.Missing(), "these never happened")
+	}
+}
+
+// runAll runs the worlds of the seeds from 1.
+func runAll(t *testing.T, count uint64) (total Result) {
+	total.Coverage = Coverage{}
+	var last atomic.Uint64
+	var mu sync.Mutex
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for seed := last.Add(1); seed <= count; seed = last.Add(1) {
+				result := Run(seed, nil)
+				mu.Lock()
+				report(t, result)
+				total.Acquisitions += result.Acquisitions
+				total.Losses += result.Losses
+				total.Steps += result.Steps
+				total.Calls += result.Calls
+				total.Coverage.Merge(result.Coverage)
+				mu.Unlock()
+			}
+		})
+	}
+	workers.Wait()
+	return total
+}
+
+func report(t *testing.T, result Result) {
+	if result.Failure != "" {
+		t.Errorf("seed %d: %s\nreplay: go test ./core/sim -run TestSim -v -seed=%d", result.Seed, result.Failure, result.Seed)
+	}
+}
+
+func TestTheSameSeedIsTheSameWorld(t *testing.T) {
+	for seed := uint64(1); seed <= 20; seed++ {
+		var first, second strings.Builder
+		Run(seed, &first)
+		Run(seed, &second)
+		require.Equal(t, first.String(), second.String())
+	}
+}
