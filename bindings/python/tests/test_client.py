@@ -390,9 +390,12 @@ def test_what_endangers_locks_is_logged(caplog: pytest.LogCaptureFixture, name: 
         with redis.Redis(unix_socket_path=path) as server:
             server.config_set("maxmemory", "100mb")
             server.config_set("maxmemory-policy", "allkeys-lru")
-        with caplog.at_level(logging.WARNING, "libredlock"), Client(f"unix://{path}") as client:
-            with client.mutex(name):
-                until(lambda: caplog.records)
+        with (
+            caplog.at_level(logging.WARNING, "libredlock"),
+            Client(f"unix://{path}") as client,
+            client.mutex(name),
+        ):
+            until(lambda: caplog.records)
     (record,) = caplog.records
     assert record.levelno == logging.WARNING
     assert "evict" in record.getMessage()

@@ -60,6 +60,7 @@ def test_ctrl_c_at_random_moments_leaves_no_key(
 ) -> None:
     # The signal strikes anywhere in acquire and release, and at times just before or after.
     lock = client.mutex(name)
+    lock.acquire().release()  # starts the thread: Thread.start can't take an interrupt
     interrupts, previous = 0, signal.getsignal(signal.SIGALRM)
 
     def interrupt(_signal: int, _frame: FrameType | None) -> None:
@@ -84,17 +85,22 @@ def test_ctrl_c_at_random_moments_leaves_no_key(
 
 
 def test_a_signal_handler_may_acquire(client: Client, name: str) -> None:
-    lock, entered = client.mutex(name), []
+    lock = client.mutex(name)
+    entered: list[int] = []
+    inside: list[int] = []
 
     def handler(_signal: int, _frame: FrameType | None) -> None:
-        with client.mutex(f"{name}:handler") as held:
-            entered.append(held.fence)
+        if not inside:  # else it interrupts itself, and would wait for itself
+            inside.append(1)
+            with client.mutex(f"{name}:handler") as held:
+                entered.append(held.fence)
+            inside.pop()
 
     previous = signal.signal(signal.SIGALRM, handler)
     try:
-        signal.setitimer(signal.ITIMER_REAL, 0.001, 0.0005)
         deadline = time.monotonic() + 30
         while len(entered) < 50 and time.monotonic() < deadline:
+            signal.setitimer(signal.ITIMER_REAL, 20e-6 + len(entered) * 10e-6)
             with lock as held:
                 assert held.token
     finally:

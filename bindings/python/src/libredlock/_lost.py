@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import threading
 from collections.abc import Callable
+
+from ._gate import Gate
 
 logger = logging.getLogger("libredlock")
 
@@ -75,12 +76,11 @@ class Lost(Signal):
 
     def wait(self, timeout: float | None = None) -> bool:
         """Waits until the lock is lost, at most timeout seconds, and returns whether it is."""
-        gate = threading.Lock()
-        gate.acquire()
-        opened = gate.release
+        gate = Gate()
+        opened = gate.open
         self._add(opened)
         try:
-            gate.acquire(timeout=-1 if timeout is None else max(timeout, 0))
+            gate.wait(timeout)
         finally:
             self._remove(opened)
         return self._set

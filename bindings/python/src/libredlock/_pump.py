@@ -11,6 +11,7 @@ import weakref
 
 from . import _ffi
 from ._ffi import EVENT_DONE, EVENT_LOST, HELD, OK, UNAVAILABLE, Event, Native, Request
+from ._gate import Gate
 from ._held import Held
 from ._lost import Lost
 from ._session import Session
@@ -26,9 +27,7 @@ class _Waiter:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        # A bare lock: waiting for it ends at once when a signal handler raises.
-        self.gate = threading.Lock()
-        self.gate.acquire()
+        self.gate = Gate()
         self.result: Held | RedlockError | None = None
         self.abandoned = False
 
@@ -47,9 +46,8 @@ class ThreadSession(Session):
         self._mutex = threading.RLock()
         self._waiters: dict[int, _Waiter] = {}
         self._thread: threading.Thread | None = None
-        self._stop: tuple[int, int] | None = (
-            None  # our end of a pipe, and the thread's, which ends with ours
-        )
+        # Both ends of a pipe. The second is the thread's, which ends when the first is closed.
+        self._stop: tuple[int, int] | None = None
         self._doubtful = False  # nodes did not answer the last time
 
     def try_acquire(self, request: Request, name: str) -> Held | None:
@@ -111,7 +109,7 @@ class ThreadSession(Session):
                 if status:
                     raise frame.error(status)
                 self._waiters[frame.number] = waiter
-            waiter.gate.acquire()
+            waiter.gate.wait()
         except BaseException:
             self._abandon(frame.number, waiter)
             raise
@@ -131,7 +129,7 @@ class ThreadSession(Session):
         elif operation:
             self.native.cancel(operation)
             if pending:
-                waiter.gate.acquire()
+                waiter.gate.wait()
 
     # The thread.
 
@@ -141,22 +139,23 @@ class ThreadSession(Session):
             if self._thread is not None:
                 return
             events = self.native.fd()
-            ours, theirs = stop = os.pipe()[::-1]
+            theirs, ours = os.pipe()
+            # Whoever takes it out closes it: an interrupted start may yet lead to a thread.
+            stop = [theirs]
             thread = threading.Thread(
-                target=_run,
-                args=(weakref.ref(self), events, theirs),
-                name="libredlock",
-                daemon=True,
+                target=_run, args=(weakref.ref(self), events, stop), name="libredlock", daemon=True
             )
             try:
                 thread.start()
-            except BaseException as error:
+            except BaseException:
                 os.close(ours)
-                if isinstance(error, Exception):
-                    os.close(theirs)
-                # else an interrupt: the thread may run by now, and closes its end itself.
+                if stop:
+                    os.close(stop.pop())
                 raise
-            self._stop = stop
+            if self._thread is not None:  # a signal handler was here meanwhile
+                os.close(ours)
+                return
+            self._stop = ours, theirs
             self._thread = thread
 
     def _dispatch(self) -> None:
@@ -190,7 +189,7 @@ class ThreadSession(Session):
         else:
             waiter.result = from_status(event.status, self.native.message(at))
         if waiter is not None:
-            waiter.gate.release()
+            waiter.gate.open()
 
     # The end.
 
@@ -211,7 +210,7 @@ class ThreadSession(Session):
                 os.close(stop[0])
             for waiter in waiters.values():
                 waiter.result = Closed(reason)
-                waiter.gate.release()
+                waiter.gate.open()
             if notify:
                 for held in holds:
                     held.lost._notify(reason)
@@ -243,7 +242,11 @@ def _left_ms(wait_ms: int, began: float) -> int:
     return max(wait_ms - int((time.monotonic() - began) * 1000), 0)
 
 
-def _run(session_ref: weakref.ref[ThreadSession], events: int, stop: int) -> None:
+def _run(session_ref: weakref.ref[ThreadSession], events: int, stop_end: list[int]) -> None:
+    try:
+        stop = stop_end.pop()
+    except IndexError:
+        return
     poll = select.poll()
     poll.register(events, select.POLLIN)
     poll.register(stop, 0)  # its other end is closed: POLLHUP
