@@ -211,15 +211,17 @@ static redlock_status load(bool copy_allowed, redlock_error *error)
     redlock_core_start_function *start;
     const struct redlock_core *core;
     void *library;
+    if (core_path[0] == '\0')
+        return redlock_fail(error, REDLOCK_UNSUPPORTED, "it can't be found out where libredlock.so is, and " CORE_NAME
+                                                        " beside it");
+    if (rejected != NULL)
+        return redlock_fail(error, REDLOCK_UNSUPPORTED, "%s %s", core_path, rejected);
     if (file_used && !copy_allowed)
         return redlock_fail(error, REDLOCK_CLOSED,
                             "the process forked after libredlock was used, and REDLOCK_NO_FORK_COPY is set");
-    if (rejected != NULL)
-        return redlock_fail(error, REDLOCK_UNSUPPORTED, "%s %s", core_path, rejected);
-    if (core_path[0] == '\0' || generation == MAX_GENERATION)
-        return redlock_fail(error, REDLOCK_UNSUPPORTED, "%s",
-                            generation ? "255 processes, each forked by the one before, have used libredlock"
-                                       : CORE_NAME " can't be looked for: where libredlock.so itself is can't be found out");
+    if (generation == MAX_GENERATION)
+        return redlock_fail(error, REDLOCK_UNSUPPORTED, "%d processes, each forked by the one before, have used libredlock",
+                            MAX_GENERATION);
     if (file_used)
         memset(watched, 0, sizeof watched); /* after a bare clone(2): what they name may be something else now */
     library = open_core(error);

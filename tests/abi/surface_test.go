@@ -92,6 +92,35 @@ int main(void)
 	}
 }
 
+// A core that is not there, or not the one of this build, is a status with the path in its message.
+func TestTheCoreIsMissingOrAnother(t *testing.T) {
+	another := filepath.Join(t.TempDir(), "another.c")
+	require.NoError(t, os.WriteFile(another, []byte(`#include "core.h"
+static const struct redlock_core core = {.version = "9.9.9"};
+const struct redlock_core *redlock_core_start(uint64_t first, redlock_watch_fd *watch)
+{
+    return first != 0 && watch ? &core : 0;
+}
+`), 0o644))
+	for name, core := range map[string]string{
+		"missing":       "true",
+		"no library":    "echo text >$lib/libredlock-core.so",
+		"other library": "cp $lib/libredlock.so.0 $lib/libredlock-core.so",
+		"other version": "cc -shared -fPIC -I" + capi + " -o $lib/libredlock-core.so " + another,
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := variant(t, strings.ReplaceAll(name, " ", "-"), "", core)
+			out := output(t, compile(t, dir, "errors"), "redis://127.0.0.1:1", "redis://127.0.0.1:1")
+			lines := strings.Split(strings.TrimSpace(out), "\n")
+			require.Len(t, lines, 4, out)
+			for i := range 2 { // the second open says the same as the first
+				require.Equal(t, "UNSUPPORTED", lines[2*i])
+				require.Contains(t, lines[2*i+1], "/lib/libredlock-core.so ")
+			}
+		})
+	}
+}
+
 func TestExamples(t *testing.T) {
 	tool(t, "pkg-config")
 	server := testredis.Start(t)
