@@ -106,9 +106,7 @@ class AsyncHeld(BaseHeld[AsyncLost]):
         try:
             await self.release()
         except RedlockError as failure:
-            if kind is None:
-                raise
-            self._unreleased(failure)
+            self._left(failure, kind is not None)
 
 
 class _Body:

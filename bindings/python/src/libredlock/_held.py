@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 from ._arguments import duration_ms
 from ._lost import Lost, Signal
 from ._session import Session
-from .errors import LockLost, NotHeld, RedlockError
+from .errors import LockLost, NotHeld, RedlockError, Unavailable
 
 logger = logging.getLogger("libredlock")
 
@@ -115,11 +115,16 @@ class BaseHeld(Generic[L]):
     def _loss(self) -> LockLost:
         return LockLost(f"lock {self._name!r} was lost: {self._lost.reason}")
 
-    def _unreleased(self, error: RedlockError) -> None:
-        # The body of a with statement raised something of its own, which is what the caller is
-        # to see. A loss is no news then; a release that failed still is.
-        if not isinstance(error, LockLost):
-            logger.warning("lock %r was not released: %s", self._name, error)
+    def _left(self, failure: RedlockError, body_raised: bool) -> None:
+        """Handles a release that failed at the end of a with statement, in an except block.
+
+        What the body raised is what the caller is to see. A release that could not be confirmed
+        is only logged: the body has done its work, and Unavailable would ask for it again.
+        """
+        if not body_raised and not isinstance(failure, Unavailable):
+            raise failure
+        if not isinstance(failure, LockLost):
+            logger.warning("the release of lock %r is not confirmed: %s", self._name, failure)
 
 
 class Held(BaseHeld[Lost]):
@@ -189,6 +194,4 @@ class Held(BaseHeld[Lost]):
         try:
             self.release()
         except RedlockError as failure:
-            if kind is None:
-                raise
-            self._unreleased(failure)
+            self._left(failure, kind is not None)
