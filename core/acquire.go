@@ -76,6 +76,7 @@ func (m *Machine) acquire(e *Acquire) {
 		m.fail(e.Op, status, wrong)
 		return
 	}
+	h.lock.ttl = wholeMs(h.lock.ttl)
 	m.holds[h.id] = h
 	m.owed[h.id] = h
 	if h.limited {
@@ -87,11 +88,10 @@ func (m *Machine) acquire(e *Acquire) {
 
 // checkAcquire says what is wrong with a request; "" if nothing.
 func (m *Machine) checkAcquire(e *Acquire, h *hold) (Status, string) {
+	if status, wrong := checkKind(e.Kind); wrong != "" {
+		return status, wrong
+	}
 	switch {
-	case e.Kind < Mutex || e.Kind > Multi:
-		return Invalid, "there is no such kind of lock"
-	case e.Kind != Mutex:
-		return Unsupported, "this version has the mutex only"
 	case e.AutoRenew == On:
 		return Unsupported, "this version has no auto-renewal yet"
 	case e.Queue == On:
@@ -112,6 +112,19 @@ func (m *Machine) checkAcquire(e *Acquire, h *hold) (Status, string) {
 	}
 	return Invalid, checkName(h.lock.key)
 }
+
+func checkKind(kind Kind) (Status, string) {
+	switch {
+	case kind < Mutex || kind > Multi:
+		return Invalid, "there is no such kind of lock"
+	case kind != Mutex:
+		return Unsupported, "this version has the mutex only"
+	}
+	return OK, ""
+}
+
+// wholeMs is what a server can be told of a duration.
+func wholeMs(d Duration) Duration { return d - d%Millisecond }
 
 func checkTTL(ttl Duration) string {
 	if ttl < MinTTL || ttl > MaxTTL {
@@ -167,6 +180,10 @@ func (a *attempt) answered(m *Machine, c *call, v vote, values []Value) {
 	case a.hold.state == held:
 		m.extend(a.hold)
 	case a.votes[c.node].answer == pending || v.answer == yes: // a late yes counts, a late no changes nothing
+		if v.answer == yes && a.hold.state == raising && a.grants[c.node].fence > a.fence {
+			// The token was chosen before this grant. On a node whose counter is past it another may have it too.
+			v = vote{answer: noAnswer, cause: "granted late, with a larger fencing token"}
+		}
 		a.votes[c.node] = v
 		m.decide(a)
 	}
@@ -185,7 +202,7 @@ func (a *attempt) settle(m *Machine, c *call, v vote, values []Value) vote {
 		}
 		g.granted = true
 		g.fence = fence[0].Int
-		g.end = leaseEnd(c.sent, a.ttl)
+		g.end = max(g.end, leaseEnd(c.sent, a.ttl)) // a renewal may have come in before
 	case no:
 		if left, ok := integers(values, 1); ok && left[0].Int >= 0 {
 			g.retryIn = Duration(left[0].Int+1) * Millisecond

@@ -69,6 +69,9 @@ func (m *Machine) clean(h *hold, s *script.Script, op OpID) {
 		m.cleanups[h.lock.key] = append(m.cleanups[h.lock.key], c)
 		c.tellAll(m)
 		c.schedule(m)
+		if oldest := m.cleanups[h.lock.key][0]; len(m.cleanups[h.lock.key]) > maxCleanups && oldest.release == nil {
+			oldest.forget(m)
+		}
 	}
 }
 
@@ -213,4 +216,7 @@ func (m *Machine) unresolved(key string) (tokens []string) {
 	return tokens
 }
 
-const maxUnresolved = 32
+const (
+	maxUnresolved = 32   // named by an attempt
+	maxCleanups   = 1024 // of one key under way: a node that hangs makes one an attempt; then the oldest are not repeated any more
+)

@@ -34,8 +34,8 @@ func (m *Machine) query(q *query, kind Kind, name string, s *script.Script, dige
 		m.fail(q.op, Invalid, wrong)
 		return
 	}
-	if kind != Mutex {
-		m.fail(q.op, Unsupported, "this version has the mutex only")
+	if status, wrong := checkKind(kind); wrong != "" {
+		m.fail(q.op, status, wrong)
 		return
 	}
 	l.fence = fenceKey(l.key)

@@ -33,6 +33,7 @@ func (m *Machine) renew(e *Renew) {
 		m.fail(e.Op, Invalid, wrong)
 		return
 	}
+	ttl = wholeMs(ttl)
 	m.shorten(h, ttl)
 	h.lock.ttl = ttl
 	n := len(m.config.Nodes)

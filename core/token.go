@@ -17,7 +17,7 @@ const (
 )
 
 func newToken(seed [16]byte, attempt int, who string) string {
-	for i := len(seed) - 1; attempt > 0; i-- { // seed + attempt, as one number
+	for i := len(seed) - 1; i >= 0 && attempt > 0; i-- { // seed + attempt, as one number
 		sum := int(seed[i]) + attempt&0xff
 		seed[i] = byte(sum)
 		attempt = attempt>>8 + sum>>8

@@ -71,9 +71,5 @@ func wrap(err *core.Error) error {
 
 // contextError is the error of a call whose context had ended before it began.
 func contextError(ctx context.Context, err error) error {
-	status := core.Canceled
-	if err == context.DeadlineExceeded {
-		status = core.Timeout
-	}
-	return &Error{Status: status, Message: "the context had ended before: " + context.Cause(ctx).Error(), context: err}
+	return &Error{Status: core.Canceled, Message: "the context had ended before: " + context.Cause(ctx).Error(), context: err}
 }

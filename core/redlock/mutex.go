@@ -66,21 +66,24 @@ func (c *Client) Mutex(name string, options ...Option) *Lock {
 }
 
 // Acquire waits for the lock until ctx ends. A ctx with a deadline that passes gives ErrTimeout if someone
-// else held the lock, ErrUnavailable if too few nodes answered. A call that is on its
-// way to a single node is not interrupted by ctx: it ends by the node timeout.
+// else held the lock, ErrUnavailable if too few nodes answered; both match context.DeadlineExceeded then. A call that is on
+// its way to a single node, and known to be up, is not interrupted by a cancellation: it ends by the node timeout.
 func (l *Lock) Acquire(ctx context.Context) (*Held, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, contextError(ctx, err)
+	if err := ctx.Err(); err == context.DeadlineExceeded {
+		return nil, &Error{Status: core.Timeout, Message: "the context's deadline had passed before", context: err}
 	}
-	wait := core.Forever
-	if deadline, ok := ctx.Deadline(); ok {
-		wait = max(micros(time.Until(deadline)), 1)
-		var cancel context.CancelFunc
-		// The machine ends the wait at the deadline, with the better reason; the context is for cancellation.
-		ctx, cancel = withoutDeadline(ctx)
-		defer cancel()
+	deadline, limited := ctx.Deadline()
+	if !limited {
+		return l.acquire(ctx, core.Forever)
 	}
-	return l.acquire(ctx, wait)
+	// The machine ends the wait at the deadline, with the better reason; the context is for cancellation.
+	waiting, cancel := withoutDeadline(ctx)
+	defer cancel()
+	held, err := l.acquire(waiting, max(micros(time.Until(deadline)), 1))
+	if err, ok := err.(*Error); ok && err.context == nil && !time.Now().Before(deadline) {
+		err.context = context.DeadlineExceeded
+	}
+	return held, err
 }
 
 // TryAcquire asks once: ErrHeld if someone else holds it.
@@ -96,40 +99,63 @@ func (l *Lock) acquire(ctx context.Context, wait core.Duration) (*Held, error) {
 	return newHeld(l.client, result.Hold), nil
 }
 
-// Do acquires, calls f with a context that ends when the lock is lost, and releases. If the lock was lost
-// the error matches ErrLost, joined with f's own if it has one.
-func (l *Lock) Do(ctx context.Context, f func(ctx context.Context, held *Held) error) error {
+// Do acquires, calls f with a context that ends when the lock is lost, and releases. Its error is that of the acquire, or
+// f's own, joined with one that matches ErrLost if the lock was lost. A release that could not be
+// confirmed is only logged: f has done its work.
+func (l *Lock) Do(ctx context.Context, f func(ctx context.Context, held *Held) error) (err error) {
 	held, err := l.Acquire(ctx)
 	if err != nil {
 		return err
 	}
-	released := false
-	defer func() { // f may panic
-		if !released {
-			held.Release()
-		}
-	}()
 	body, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(held.Context(), func() { cancel(context.Cause(held.Context())) })()
-	err = f(body, held)
-	released = true
-	return errors.Join(err, held.Release())
+	defer func() { // also if f panics
+		released := held.Release()
+		if errors.Is(released, ErrUnavailable) {
+			l.client.logger.Warn("redlock: a release could not be confirmed", "name", held.Name(), "error", released)
+			released = nil
+		}
+		err = errors.Join(err, released)
+	}()
+	return f(body, held)
 }
 
 // Held is a lock that is ours. It alone renews and releases it; it is safe for concurrent use.
 type Held struct {
 	hold    *driver.Hold
 	client  *Client
+	ending  *ending
 	cleanup runtime.Cleanup
-	asked   sync.Once // for the context: most holders never do
-	context context.Context
+}
+
+// ending is the context of a hold, made when it is first asked for: most holders never do. It does not refer to the Held.
+type ending struct {
+	once   sync.Once
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+}
+
+// context makes the context.
+func (e *ending) context() context.Context {
+	e.once.Do(func() { e.ctx, e.cancel = context.WithCancelCause(context.Background()) })
+	return e.ctx
+}
+
+// end ends it.
+func (e *ending) end(cause error) {
+	e.context()
+	e.cancel(cause)
 }
 
 func newHeld(c *Client, hold *driver.Hold) *Held {
-	held := &Held{hold: hold, client: c}
+	held := &Held{hold: hold, client: c, ending: &ending{}}
+	ending := held.ending
+	hold.OnLost(func(cause string) { ending.end(&Error{Status: core.Lost, Message: cause}) })
 	held.cleanup = runtime.AddCleanup(held, func(hold *driver.Hold) {
-		c.logger.Warn("redlock: a lock was garbage-collected unreleased; releasing it", "name", hold.Name)
+		if _, lost := hold.Lost(); !lost {
+			c.logger.Warn("redlock: a lock was garbage-collected unreleased; releasing it", "name", hold.Name)
+		}
 		hold.SubmitRelease(func(driver.Result) {})
 	}, hold)
 	return held
@@ -147,14 +173,13 @@ func (h *Held) Fence() uint64 { return uint64(h.hold.Fence) }
 // Remaining is how long the lock is certainly ours; 0 once it is lost or released.
 func (h *Held) Remaining() time.Duration { return h.hold.Remaining() }
 
-// Context ends when the lock is lost, with a cause that matches ErrLost. It does not end at the release.
+// heldKey is where the context of a hold keeps the Held.
+type heldKey struct{}
+
+// Context ends when the lock is lost, with a cause that matches ErrLost, or released, with one that
+// matches ErrNotHeld. As long as it is in use the lock is not garbage-collected.
 func (h *Held) Context() context.Context {
-	h.asked.Do(func() {
-		var cancel context.CancelCauseFunc
-		h.context, cancel = context.WithCancelCause(context.Background())
-		h.hold.OnLost(func(cause string) { cancel(&Error{Status: core.Lost, Message: cause}) })
-	})
-	return h.context
+	return context.WithValue(h.ending.context(), heldKey{}, h)
 }
 
 // Renew extends the lease to ttl from now; 0 means the ttl that it has. ErrLost: stop the work.
@@ -169,5 +194,7 @@ func (h *Held) Renew(ctx context.Context, ttl time.Duration) error {
 // repeated in the background, and the key's ttl does the rest.
 func (h *Held) Release() error {
 	h.cleanup.Stop()
-	return wrap(h.hold.Release())
+	err := h.hold.Release()
+	h.ending.end(&Error{Status: core.NotHeld, Message: "it was released"})
+	return wrap(err)
 }

@@ -129,11 +129,8 @@ func (c *Client) do(ctx context.Context, request core.Request) (driver.Result, e
 		return result, nil
 	}
 	err := wrap(result.Err).(*Error)
-	switch {
-	case err.Status == core.Canceled && ctx.Err() != nil:
+	if err.Status == core.Canceled {
 		err.context = ctx.Err()
-	case err.Status == core.Timeout:
-		err.context = context.DeadlineExceeded
 	}
 	return result, err
 }

@@ -1,7 +1,8 @@
 package sim
 
 import (
-	"strings"
+	"maps"
+	"slices"
 
 	"github.com/libredlock/libredlock/core"
 )
@@ -34,13 +35,15 @@ type grant struct {
 type checks struct {
 	clients  int
 	machines []*client // all there were
-	drained  bool
 
 	begun    map[string]core.Time // when the first call of an attempt was sent, by its token
 	leases   map[string][]*lease  // by name; some of them over
 	grants   map[string][]grant   // by name, in the order of the outcomes
 	fences   map[string]map[int64]bool
 	acquired map[string]bool // since the calm began
+
+	standing map[place]bool // tokens that nodes have granted, until an undo or release is executed
+	undoSent map[place]int  // the step in which one was sent last
 }
 
 func newChecks() checks {
@@ -50,6 +53,8 @@ func newChecks() checks {
 		grants:   map[string][]grant{},
 		fences:   map[string]map[int64]bool{},
 		acquired: map[string]bool{},
+		standing: map[place]bool{},
+		undoSent: map[place]int{},
 	}
 }
 
@@ -76,11 +81,13 @@ func (ch *checks) call(w *world, c *client, m *message) {
 		w.fail("%v runs no script: %q", m, m.call.Args)
 	}
 	c.lastCall = m.call.ID
-	if m.script == "mutex_acquire" {
-		token := m.call.Args[3+int(number(m.call.Args[2]))]
-		if _, known := ch.begun[token]; !known {
-			ch.begun[token] = w.now
+	switch m.script {
+	case "mutex_acquire":
+		if _, known := ch.begun[m.token()]; !known {
+			ch.begun[m.token()] = w.now
 		}
+	case "mutex_undo", "mutex_release":
+		ch.undoSent[m.place()] = w.result.Steps
 	}
 }
 
@@ -98,6 +105,7 @@ func (ch *checks) granted(w *world, c *client, e *core.Acquire, o core.Outcome) 
 		w.fail("%s: hold #%d has the fencing token %d", c.name, o.Op, o.Fence)
 	}
 	c.leases[o.Op] = l
+	c.live = append(c.live, l)
 	ch.acquired[e.Name] = true
 	c.logf("holds %q as #%d until %.6f, fence %d", e.Name, o.Op, float64(c.clock.when(int64(o.Deadline)))/1e6, o.Fence)
 	ch.exclusive(w, l)
@@ -209,7 +217,7 @@ func (w *world) checkRest() {
 	}
 	for _, n := range w.nodes {
 		for _, key := range n.server.Keys() {
-			if !strings.Contains(key, "}:redlock:mutex:fence:") {
+			if !slices.Contains(slices.Collect(maps.Values(fenceKeys)), key) {
 				w.fail("%s: the key %q is left", n.name, key)
 			}
 		}

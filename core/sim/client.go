@@ -24,6 +24,7 @@ type client struct {
 	lastCall core.CallID
 	requests map[core.OpID]*request
 	leases   map[core.OpID]*lease
+	live     []*lease // those whose loss is still to be told
 	wake     core.Time
 	wakes    int // changes of wake
 }
@@ -154,6 +155,7 @@ func (c *client) step(event core.Event) {
 	for _, call := range effects.Calls {
 		w.send(c, call)
 	}
+	w.check.deadlines(w, c, effects.Wake)
 	if effects.Wake != c.wake {
 		c.wake = effects.Wake
 		c.setTimer()

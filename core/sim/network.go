@@ -88,6 +88,7 @@ func (m *message) fault(fault core.Fault, cause string) {
 
 // answer answers the call, unless that was done already.
 func (m *message) answer(answer *core.Answer) {
+	w := m.client.world
 	m.client.deliver(func() {
 		if m.answered {
 			return
@@ -95,9 +96,13 @@ func (m *message) answer(answer *core.Answer) {
 		m.answered = true
 		answer.Call = m.call.ID
 		if answer.Fault != core.NoFault {
-			m.client.logf("<- %s #%d %s", m.client.world.nodes[m.call.Node].name, m.call.ID, answer.Cause)
+			m.client.logf("<- %s #%d %s", w.nodes[m.call.Node].name, m.call.ID, answer.Cause)
 		}
+		abandoned := w.check.abandoned(m, answer)
 		m.client.step(answer)
+		if abandoned {
+			w.check.undone(w, m)
+		}
 	})
 }
 

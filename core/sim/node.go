@@ -26,6 +26,12 @@ func newNode(w *world, index int) *node {
 	n.clock = newClock(w.rand, pick[int64](w.rand, 0, 3_000_000, 150_000_000))
 	n.server = NewServer(func() int64 { return epoch + n.clock.at(w.now) })
 	w.logf(n.name, "clock %+v", n.clock)
+	if w.plan.ahead {
+		for _, name := range w.plan.names {
+			counter := 2*epoch + w.rand.Int64N(4)
+			n.server.Put(fenceKeys[name], "string", strconv.FormatInt(counter, 10), int64(core.MinFenceTTL/core.Millisecond))
+		}
+	}
 	return n
 }
 
@@ -55,7 +61,7 @@ func (n *node) execute(m *message) {
 	case w.chance(w.plan.forgetful):
 		n.server.ForgetScripts()
 	}
-	if w.plan.lawless && w.chance(0.03) {
+	if w.plan.lawless && w.chance(w.plan.vanish) {
 		name := pick(w.rand, w.plan.names...)
 		w.logf(n.name, "%q vanishes", name)
 		n.server.Delete(name)
@@ -67,6 +73,7 @@ func (n *node) execute(m *message) {
 		return
 	}
 	w.logf(n.name, "%v: %v", m, reply)
+	w.check.executed(m, reply)
 	if w.chance(w.plan.nonsense) {
 		reply = pick(w.rand, nil, integers(), integers(9), []core.Value{{Str: "1", IsString: true}})
 	}

@@ -17,6 +17,9 @@ type plan struct {
 
 	// lawless: clocks mean nothing. Keys vanish at any moment, nodes' clocks jump, holders are forced out.
 	lawless bool
+	vanish  float64 // chance that a key vanishes before a call, if so
+	// ahead: the fence counters have run ahead of every clock, so that proposals don't matter.
+	ahead bool
 
 	latency   core.Duration // a usual message takes up to this long
 	slow      float64       // of the messages take much longer,
@@ -36,9 +39,11 @@ func newPlan(r *rand.Rand) plan {
 		nodes:   pick(r, 1, 1, 2, 3, 3, 3, 4, 5, 5),
 		clients: 2 + r.IntN(3),
 		workers: 1 + r.IntN(3),
-		names:   []string{"a", "{b}c", "d"}[:pick(r, 1, 1, 1, 2, 3)],
+		names:   names[:pick(r, 1, 1, 1, 2, 3)],
 		maxTTL:  pick[core.Duration](r, 150, 300, 600, 1500) * core.Millisecond,
 		lawless: r.IntN(3) == 0,
+		vanish:  pick(r, 0.03, 0.1, 0.3),
+		ahead:   r.IntN(2) == 0,
 		latency: pick[core.Duration](r, 200, 1000, 4000) * core.Microsecond,
 		tooOld:  r.IntN(16) == 0,
 	}
@@ -49,6 +54,16 @@ func newPlan(r *rand.Rand) plan {
 	}
 	return p
 }
+
+// names are what is locked, and fenceKeys where their fencing tokens are counted.
+var (
+	names     = []string{"a", "{b}c", "d"}
+	fenceKeys = map[string]string{
+		"a":    "{a}:redlock:mutex:fence:a",
+		"{b}c": "{b}:redlock:mutex:fence:{b}c",
+		"d":    "{d}:redlock:mutex:fence:d",
+	}
+)
 
 // pick chooses one of the values. Naming a value twice makes it twice as likely.
 func pick[T any](r *rand.Rand, values ...T) T { return values[r.IntN(len(values))] }

@@ -101,7 +101,6 @@ func (w *world) run() {
 
 	w.logf("world", "drain: what is held is given back, and nobody asks for more")
 	w.phase = drain
-	w.check.drained = true
 	w.until(w.now + core.Time(30*core.Second+10*w.plan.maxTTL))
 	w.checkRest()
 }

@@ -187,6 +187,9 @@ func (e *event) take(key string) string {
 
 func (e *event) text(key string) string {
 	value := e.take(key)
+	if quoted, times, repeated := strings.Cut(value, `"*`); repeated { // "x"*1025
+		return strings.Repeat(quoted[1:], int(e.parseInteger(times)))
+	}
 	if text, err := strconv.Unquote(value); err == nil {
 		return text
 	}

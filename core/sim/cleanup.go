@@ -1,0 +1,64 @@
+package sim
+
+import (
+	"github.com/libredlock/libredlock/core"
+	"github.com/libredlock/libredlock/core/script"
+)
+
+// place is a node and a token that may stand there.
+type place struct {
+	node  int
+	token string
+}
+
+// token is the one that a call is about: the first value of every script but mutex_inspect and mutex_force.
+func (m *message) token() string { return m.call.Args[3+int(number(m.call.Args[2]))] }
+
+func (m *message) place() place { return place{m.call.Node, m.token()} }
+
+// executed notes which tokens stand where.
+func (ch *checks) executed(m *message, reply []core.Value) {
+	switch m.script {
+	case "mutex_acquire":
+		if reply[0].Int == script.Yes {
+			ch.standing[m.place()] = true
+		}
+	case "mutex_undo", "mutex_release":
+		delete(ch.standing, m.place())
+	}
+}
+
+// abandoned tells whether an answer brings a grant that nobody waits for any more, and that no undo has removed.
+func (ch *checks) abandoned(m *message, answer *core.Answer) bool {
+	w := m.client.world
+	if m.script != "mutex_acquire" || len(answer.Reply) != 2 || answer.Reply[0].Int != script.Yes || m.client.closing || m.client.asksToClose() {
+		return false
+	}
+	_, given := ch.undoSent[m.place()]
+	tooOld := w.plan.tooOld && m.call.Node == 0 // its votes don't count, and it is undone as if it had failed
+	return given && ch.standing[m.place()] && !tooOld
+}
+
+// undone fails unless the step has sent an undo for such a grant.
+func (ch *checks) undone(w *world, m *message) {
+	if ch.undoSent[m.place()] != w.result.Steps {
+		w.fail("%v was granted too late, and is not undone", m)
+	}
+}
+
+// deadlines fails if a hold goes on beyond its deadline, or if its machine would sleep longer.
+func (ch *checks) deadlines(w *world, c *client, wake core.Time) {
+	live := c.live[:0]
+	for _, l := range c.live {
+		switch {
+		case l.over:
+			continue
+		case c.now() >= l.deadline:
+			w.fail("%s: #%d is not told to be lost, though its deadline has passed", c.name, l.op)
+		case wake > l.deadline:
+			w.fail("%s: the machine would sleep beyond the deadline of #%d", c.name, l.op)
+		}
+		live = append(live, l)
+	}
+	c.live = live
+}
