@@ -17,8 +17,8 @@ run_checks() {
     check "staticcheck" build/tools/staticcheck ./...
     check "staticcheck, tests/" staticcheck_tests
     check "all but capi builds without cgo" builds_without_cgo
-    check "ruff" ruff check --quiet
-    check "ruff format" ruff format --quiet --diff
+    check "ruff" ruff_check
+    check "ruff format" ruff_format
     check "mypy" mypy_package
     check "mypy, tests/" mypy_tests
     check "redlock.h is C99" cc -std=c99 "${c_warnings[@]}" -x c capi/redlock.h
@@ -70,13 +70,27 @@ builds_without_cgo() {
     packages=$(go list ./... | grep -v '/capi$') && CGO_ENABLED=0 xargs go build -o /dev/null <<<"$packages"
 }
 
-# The rules stand in the package's pyproject.toml; the programs under tests/ keep to them too. In
-# each folder on its own, since a program's imports are found from where it stands.
-ruff() {
+# The rules stand in the package's pyproject.toml. The programs under tests/ keep to them too, but for those that
+# it spares its own tests; in each folder on its own, since a program's imports are found from where it stands.
+ruff_check() {
+    (cd bindings/python && "${ruff[@]}" check --quiet) &&
+        in_python_folders "${ruff[@]}" check --quiet "${pyproject[@]}" --extend-ignore D,S
+}
+
+ruff_format() {
+    (cd bindings/python && "${ruff[@]}" format --quiet --diff) &&
+        in_python_folders "${ruff[@]}" format --quiet --diff "${pyproject[@]}"
+}
+
+ruff=("$root/.venv/bin/python" -m ruff)
+pyproject=(--config "$root/bindings/python/pyproject.toml")
+
+# in_python_folders runs a command in every folder below tests/ with Python programs.
+in_python_folders() {
     local folder status=0
     while read -r folder; do
-        (cd "$folder" && "$root/.venv/bin/python" -m ruff "$@" --config "$root/bindings/python/pyproject.toml" .) || status=1
-    done < <(echo bindings/python; find tests -name '*.py' -printf '%h\n' | sort -u)
+        (cd "$folder" && "$@") || status=1
+    done < <(find tests -name '*.py' -printf '%h\n' | sort -u)
     return "$status"
 }
 
@@ -90,9 +104,9 @@ mypy_tests() {
 
 c_warnings=(-Wall -Wextra -Wpedantic -Werror -fsyntax-only)
 
-# The library's own sources are built with these warnings too (capi/lib.sh).
+# The library's own sources are built with these warnings too (capi/lib.sh). Some of tests/bench need hiredis.
 c_programs() {
-    find capi/examples tests -name '*.c' -print0 | xargs -0 -n 1 cc -std=gnu99 "${c_warnings[@]}" -Icapi
+    find capi/examples tests -name '*.c' -not -path 'tests/bench/*' -print0 | xargs -0 -n 1 cc -std=gnu99 "${c_warnings[@]}" -Icapi
 }
 
 # run is .ci/run, which has no suffix.

@@ -55,7 +55,7 @@ install_packages() {
         die "cannot install $*: apt-get failed; please run: apt-get install $*"
 }
 
-apt_get() { DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=120 "$@" >&2; }
+apt_get() { DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=120 "$@" >/dev/null; }
 
 # with_services_stopped runs a command while Debian's policy-rc.d forbids to start services.
 with_services_stopped() {

@@ -66,7 +66,7 @@ func TestJudge(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			history, counter := peace(n), n
 			test.spoil(&history, &counter)
-			v := judge(history, counter, test.left, test.failed)
+			v := judge(history, counter, test.left, test.failed, false)
 			var report strings.Builder
 			v.print(&report, "timeline.svg")
 			if v.kept() != (test.says == "") {
@@ -87,7 +87,7 @@ func TestHandOffs(t *testing.T) {
 		{language: c, waiting: 290, acquired: 310, released: 320, fence: 4},      // 10, but Go had waited for longer
 		{language: golang, waiting: 240, acquired: 325, released: 330, fence: 5}, // 5
 	}
-	v := judge(history, len(history), nil, nil)
+	v := judge(history, len(history), nil, nil, false)
 	if want := []time.Duration{5, 10, 30}; !slices.Equal(v.handOffs, want) {
 		t.Errorf("hand-offs: got %v, want %v", v.handOffs, want)
 	}

@@ -105,7 +105,7 @@ func run(ctx context.Context, s setup, out io.Writer) error {
 	if err != nil {
 		failures = append(failures, err)
 	}
-	result := judge(historyOf(events), count, left, failures)
+	result := judge(historyOf(events), count, left, failures, ctx.Err() != nil)
 	picture := filepath.Join(s.output, "timeline.svg")
 	if err := drawTimeline(result.history, picture); err != nil {
 		return fmt.Errorf("cannot draw the timeline: %w", err)

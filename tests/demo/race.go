@@ -26,8 +26,11 @@ type worker struct {
 // others, and the lease of one that died while it held.
 const patience = 8 * time.Second
 
-// race runs the workers for a while, or until ctx ends or one fails, and returns what they
-// printed. show is called with every event, and often in between with nil.
+// startLimit is how long the workers may take until all of them want the lock.
+const startLimit = 15 * time.Second
+
+// race runs the workers for a while, counted from when all of them want the lock, or until ctx ends or
+// one fails, and returns what they printed. show is called with every event, and often in between with nil.
 func race(ctx context.Context, workers []worker, duration time.Duration, show func(*event)) (events []event, failures []error) {
 	lines := make(chan event)
 	ended := make(chan error)
@@ -51,7 +54,8 @@ func race(ctx context.Context, workers []worker, duration time.Duration, show fu
 	if len(failures) > 0 {
 		stop()
 	}
-	timeUp := time.After(duration)
+	timeUp := time.After(startLimit)
+	seen := map[language]bool{}
 	frame := time.NewTicker(50 * time.Millisecond)
 	defer frame.Stop()
 	interrupted := ctx.Done()
@@ -60,6 +64,12 @@ func race(ctx context.Context, workers []worker, duration time.Duration, show fu
 		case e := <-lines:
 			events = append(events, e)
 			show(&e)
+			if !seen[e.language] {
+				seen[e.language] = true
+				if len(seen) == len(workers) {
+					timeUp = time.After(duration)
+				}
+			}
 		case err := <-ended:
 			running--
 			if err != nil {

@@ -2,6 +2,7 @@ package faults_test
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -157,6 +158,27 @@ func TestAllConnectionsKilled(t *testing.T) {
 			require.NoError(t, held.Release())
 		}
 		requireNoKeys(t, 2*time.Second, servers...)
+	}
+}
+
+// TestNodesFarAway: connecting takes longer than the node timeout, a call does not. The first attempts
+// may fail, but not all of them.
+func TestNodesFarAway(t *testing.T) {
+	for _, nodes := range []int{1, 3} {
+		t.Run(fmt.Sprintf("nodes=%d", nodes), func(t *testing.T) {
+			servers := testredis.StartN(t, nodes)
+			links, urls := proxies(t, servers)
+			for _, p := range links {
+				p.Delay(50 * time.Millisecond) // 100 ms there and back
+			}
+			client := open(t, redlock.Config{Nodes: urls, NodeTimeout: 180 * time.Millisecond})
+			ctx, stop := context.WithTimeout(context.Background(), 5*time.Second)
+			defer stop()
+			held, err := client.Mutex("x").Acquire(ctx)
+			require.NoError(t, err)
+			require.NoError(t, held.Release())
+			requireNoKeys(t, 5*time.Second, servers...)
+		})
 	}
 }
 

@@ -2,7 +2,6 @@ package faults_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/libredlock/libredlock/core/redlock"
+	"github.com/libredlock/libredlock/core/script"
 	"github.com/libredlock/libredlock/tests/internal/testredis"
 )
 
@@ -32,74 +32,122 @@ func TestGivingUpAtAnyMoment(t *testing.T) {
 					for _, p := range links {
 						p.Delay(oneWay)
 					}
-					sweep(t, urls, connected, deadline)
-					requireNoKeys(t, cleanupLimit, servers...)
+					ends := map[redlock.Status]int{}
+					for span := 60 * time.Millisecond; ends[ok] == 0; span *= 2 { // how far depends on the machine
+						require.Less(t, span, 5*time.Second, "however late, no acquire succeeds: %v", ends)
+						ends = sweep(t, urls, connected, deadline, span)
+						requireNoKeys(t, cleanupLimit, servers...)
+						t.Logf("given up within %v: %v", span, ends)
+					}
+					if deadline || nodes > 1 { // a call to the only node is not interrupted: it is answered, or times out
+						require.Greater(t, len(ends), 1, "however early, every acquire succeeds")
+					}
 				})
 			}
 		}
 	}
 }
 
-// sweep gives up acquires of many names, each a millisecond later, and returns when they have ended.
-func sweep(t *testing.T, urls []string, connected, deadline bool) {
-	shared := open(t, redlock.Config{Nodes: urls})
+// sweep gives up acquires of many names, each a little later, and counts how they end.
+func sweep(t *testing.T, urls []string, connected, deadline bool, span time.Duration) map[redlock.Status]int {
+	config := redlock.Config{Nodes: urls, NodeTimeout: 5 * time.Second} // a busy machine is no failing node
+	shared := open(t, config)
 	if connected {
 		held, err := shared.Mutex("first").Acquire(context.Background())
 		require.NoError(t, err)
 		require.NoError(t, held.Release())
 	}
-	step := time.Millisecond
-	if !connected {
-		step *= 4 // connecting takes some more round trips
-	}
+	const count = 40
 	var acquires sync.WaitGroup
 	var mu sync.Mutex
 	ends := map[redlock.Status]int{}
-	for i := range 60 {
+	for i := range count {
 		client := shared
 		if !connected {
-			client = open(t, redlock.Config{Nodes: urls})
+			client = open(t, config)
 		}
 		acquires.Go(func() {
-			ctx, stop := context.WithCancel(context.Background())
+			ctx, stop := giveUp(deadline, span*time.Duration(i)/count)
 			defer stop()
-			moment := time.Duration(i) * step
-			if deadline {
-				ctx, stop = context.WithTimeout(ctx, moment)
-				defer stop()
-			} else {
-				time.AfterFunc(moment, stop)
-			}
+			status := ok
 			held, err := client.Mutex(fmt.Sprint("lock", i)).Acquire(ctx)
-			var failure *redlock.Error
 			if err == nil {
-				err = held.Release()
-				assert.NoError(t, err)
-			} else if !assert.True(t, errors.As(err, &failure), "%v", err) {
-				return
+				assert.NoError(t, held.Release())
+			} else {
+				var failure *redlock.Error
+				assert.ErrorAs(t, err, &failure)
+				status = failure.Status
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			if failure == nil {
-				ends[0]++
-			} else {
-				ends[failure.Status]++
-			}
+			ends[status]++
 		})
 	}
 	acquires.Wait()
-	t.Logf("how they ended: %v", ends)
 	for status := range ends {
-		switch {
-		case status.String() == "OK", status.String() == "CANCELED" && !deadline:
-		case deadline && (status.String() == "TIMEOUT" || status.String() == "UNAVAILABLE"):
+		switch name := status.String(); {
+		case status == ok, !deadline && name == "CANCELED", deadline && (name == "TIMEOUT" || name == "UNAVAILABLE"):
 		default:
 			t.Errorf("%v is no answer to giving up", status)
 		}
 	}
-	require.Positive(t, ends[0], "the last ones have the time that they need")
-	if deadline || len(urls) > 1 { // a call to the only node is not interrupted: it is answered, or times out
-		require.Greater(t, len(ends), 1, "the first ones have not")
+	return ends
+}
+
+const ok redlock.Status = 0
+
+// giveUp makes a context that ends after d, by a deadline or a cancellation.
+func giveUp(deadline bool, d time.Duration) (context.Context, context.CancelFunc) {
+	if deadline {
+		return context.WithTimeout(context.Background(), d)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	time.AfterFunc(d, stop)
+	return ctx, stop
+}
+
+// TestGrantArrivesAfterGivingUp: the nodes have not even got the request when its caller gives up, and
+// grant it when they have executed the undo. As the connections live, the late answers bring another undo at once.
+func TestGrantArrivesAfterGivingUp(t *testing.T) {
+	for _, deadline := range []bool{true, false} {
+		t.Run(fmt.Sprintf("deadline=%t", deadline), func(t *testing.T) {
+			servers := testredis.StartN(t, 3)
+			warm(t, servers...)
+			links, urls := proxies(t, servers)
+			client := open(t, redlock.Config{Nodes: urls, NodeTimeout: 5 * time.Second})
+			held, err := client.Mutex("warm").Acquire(context.Background())
+			require.NoError(t, err)
+			require.NoError(t, held.Release())
+
+			land := make(chan struct{})
+			var undone sync.WaitGroup
+			for _, p := range links {
+				undone.Add(1)
+				once := sync.OnceFunc(undone.Done)
+				p.Hook(func(args []string) testredis.Fault {
+					switch {
+					case calls(args, script.MutexAcquire):
+						<-land
+					case calls(args, script.MutexUndo):
+						once()
+					}
+					return testredis.Pass
+				})
+			}
+			ctx, stop := giveUp(deadline, 50*time.Millisecond)
+			defer stop()
+			_, err = client.Mutex("x", redlock.WithTTL(time.Minute)).Acquire(ctx)
+			require.Error(t, err)
+			all := make(chan struct{})
+			go func() { undone.Wait(); close(all) }()
+			closed(t, all, 3*time.Second, "the undo on each node")
+			close(land)
+			for _, s := range servers {
+				granted := func() bool { return s.Client().Exists(context.Background(), fence("x")).Val() == 1 }
+				require.Eventually(t, granted, time.Second, time.Millisecond, "the late grant")
+			}
+			requireNoKeys(t, cleanupLimit/2, servers...)
+		})
 	}
 }
 

@@ -55,6 +55,9 @@ func requireNoKeys(t testing.TB, limit time.Duration, servers ...*testredis.Serv
 	}
 }
 
+// fence is the counter of a lock whose name has no hash tag.
+func fence(name string) string { return "{" + name + "}:redlock:mutex:fence:" + name }
+
 // calls tells whether a command runs a script.
 func calls(args []string, s *script.Script) bool {
 	return strings.EqualFold(args[0], "EVALSHA") && args[1] == s.SHA

@@ -165,7 +165,7 @@ func (w *World) compare(words []Word) error {
 		return w.remaining(words[1].Text, words[2].Text)
 	}
 	if len(words) < 4 {
-		return fmt.Errorf("expected: <remaining|fence|token> <hold> ...")
+		return fmt.Errorf("expected: <remaining|fence|token> <hold> and what to compare it with")
 	}
 	left, err := w.property(words[0].Text, words[1].Text)
 	if err != nil {

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -74,6 +75,9 @@ func (w *World) open(s *Step, args []Word) error {
 	fields, err := options(rest)
 	if err != nil {
 		return err
+	}
+	if !slices.ContainsFunc(fields, func(f line.Field) bool { return f.Key == "node_timeout_ms" }) {
+		fields = append(fields, line.Field{Key: "node_timeout_ms", Value: "2000"}) // a busy machine is no failing node
 	}
 	fields = append(fields, line.Field{Key: "client", Value: c.id})
 	for _, url := range urls {
@@ -192,7 +196,7 @@ func (w *World) finish(s *Step, t *task) (*line.Line, error) {
 // start does "start w: a acquire x wait=5s".
 func (w *World) start(args []Word) error {
 	if len(args) < 2 || !strings.HasSuffix(args[0].Text, ":") {
-		return fmt.Errorf("expected: start <task>: <client> <verb> ...")
+		return fmt.Errorf("expected: start <task>: <client> <request>")
 	}
 	name := strings.TrimSuffix(args[0].Text, ":")
 	if w.tasks[name] != nil {

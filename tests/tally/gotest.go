@@ -19,12 +19,17 @@ type testEvent struct {
 	Output     string
 }
 
+// module begins our import paths; it is not worth repeating in every line.
+const module = "github.com/libredlock/libredlock/"
+
 // A goRun follows one go test -json.
 type goRun struct {
 	result *result
 	out    io.Writer
 	said   map[string][]string // what each test and package printed
 	counts map[string]*result  // a package each
+	parent map[string]bool     // tests that have subtests, which are counted instead
+	failed map[string]bool     // of these, those one of whose subtests failed
 }
 
 func runGo(r *result, command *exec.Cmd, out io.Writer) error {
@@ -49,7 +54,8 @@ func runGo(r *result, command *exec.Cmd, out io.Writer) error {
 }
 
 func newGoRun(r *result, out io.Writer) *goRun {
-	return &goRun{result: r, out: out, said: map[string][]string{}, counts: map[string]*result{}}
+	return &goRun{result: r, out: out, said: map[string][]string{}, counts: map[string]*result{},
+		parent: map[string]bool{}, failed: map[string]bool{}}
 }
 
 func (g *goRun) line(text []byte) {
@@ -63,10 +69,17 @@ func (g *goRun) line(text []byte) {
 		count = &result{}
 		g.counts[e.Package] = count
 	}
+	e.Package = strings.TrimPrefix(e.Package, module)
 	name := strings.TrimSpace(e.Package + " " + e.Test)
 	switch e.Action {
+	case "run":
+		for _, parent := range above(name) {
+			g.parent[parent] = true
+		}
 	case "output":
-		g.said[name] = append(g.said[name], e.Output)
+		if !strings.HasPrefix(e.Output, "=== ") { // RUN, PAUSE, CONT
+			g.said[name] = append(g.said[name], e.Output)
+		}
 	case "build-output":
 		fmt.Fprint(g.out, e.Output)
 	case "pass":
@@ -74,8 +87,10 @@ func (g *goRun) line(text []byte) {
 			fmt.Fprintf(g.out, "ok    %s: %d passed in %.1f s\n", e.Package, count.Passed, e.Elapsed)
 			break
 		}
-		count.Passed++
-		g.result.Passed++
+		if !g.parent[name] {
+			count.Passed++
+			g.result.Passed++
+		}
 	case "skip":
 		if e.Test == "" {
 			break // a package without tests
@@ -88,13 +103,32 @@ func (g *goRun) line(text []byte) {
 			g.packageFailed(e, count)
 			break
 		}
-		count.Failed++
-		g.result.fail("%s", name)
-		g.tell("FAIL", name)
+		for _, parent := range above(name) {
+			g.failed[parent] = true
+		}
+		if !g.failed[name] {
+			count.Failed++
+			g.result.fail("%s", name)
+			g.tell("FAIL", name)
+		} else if len(g.said[name]) > 1 { // more than that it failed
+			g.tell("FAIL", name)
+		}
 	}
 	if e.Test != "" && e.Action != "output" && e.Action != "run" && e.Action != "pause" && e.Action != "cont" {
 		delete(g.said, name)
 	}
+}
+
+// above lists the tests that a subtest belongs to. Since a subtest's own name may have
+// slashes, some of them may not exist.
+func above(name string) (parents []string) {
+	test := strings.IndexByte(name, ' ') + 1
+	for i, char := range name {
+		if i > test && char == '/' {
+			parents = append(parents, name[:i])
+		}
+	}
+	return parents
 }
 
 // packageFailed counts the package itself only when no test of it takes the blame: it did not

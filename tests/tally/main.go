@@ -4,8 +4,8 @@
 //	tally pytest NAME COMMAND...     runs a pytest, to which it adds --junitxml
 //	tally sum                        prints what all suites did, and "N passed, N failed" at the end
 //
-// Results are kept in the file that TALLY names, a line a suite. The counts are the runners' own:
-// every test and subtest is one. Nothing may be skipped here, so a skipped test counts as failed;
+// Results are kept in the file that TALLY names, a line a suite. The counts are the runners' own; of a
+// Go test with subtests these are counted. Nothing may be skipped, so a skipped test counts as failed;
 // so do a package that does not build, a runner that fails without naming a test, and a suite
 // that ran no test.
 package main

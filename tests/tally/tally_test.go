@@ -17,12 +17,30 @@ func TestGo(t *testing.T) {
 		passed int
 		failed []string
 	}{
-		{"subtests count", `
+		{"subtests", `
 			{"Action":"start","Package":"p"}
 			{"Action":"run","Package":"p","Test":"A"}
+			{"Action":"run","Package":"p","Test":"A/b"}
+			{"Action":"run","Package":"p","Test":"A/c"}
 			{"Action":"pass","Package":"p","Test":"A/b"}
+			{"Action":"pass","Package":"p","Test":"A/c"}
 			{"Action":"pass","Package":"p","Test":"A"}
 			{"Action":"pass","Package":"p"}`, 2, nil},
+		{"failing subtest", `
+			{"Action":"run","Package":"x.y/p/q","Test":"A"}
+			{"Action":"run","Package":"x.y/p/q","Test":"A/b"}
+			{"Action":"run","Package":"x.y/p/q","Test":"A/b/n=1/m=2"}
+			{"Action":"run","Package":"x.y/p/q","Test":"A/c"}
+			{"Action":"pass","Package":"x.y/p/q","Test":"A/c"}
+			{"Action":"fail","Package":"x.y/p/q","Test":"A/b/n=1/m=2"}
+			{"Action":"fail","Package":"x.y/p/q","Test":"A/b"}
+			{"Action":"fail","Package":"x.y/p/q","Test":"A"}
+			{"Action":"fail","Package":"x.y/p/q"}`, 1, []string{"x.y/p/q A/b/n=1/m=2"}},
+		{"failing after its subtests", `
+			{"Action":"run","Package":"p","Test":"A"}
+			{"Action":"run","Package":"p","Test":"A/b"}
+			{"Action":"pass","Package":"p","Test":"A/b"}
+			{"Action":"fail","Package":"p","Test":"A"}`, 1, []string{"p A"}},
 		{"failure", `
 			{"Action":"pass","Package":"p","Test":"A"}
 			{"Action":"output","Package":"p","Test":"B","Output":"why\n"}

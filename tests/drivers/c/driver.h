@@ -22,6 +22,7 @@ struct client {
 struct hold {
     const char *name; /* NULL: lost before the runner's name for it was known */
     redlock_held handle;
+    struct client *client; /* NULL as long as name is */
     bool lost;
     struct hold *next;
 };
@@ -33,8 +34,8 @@ struct client *client_add(const char *name, redlock_client handle, int fd);
 struct client *client_find(const char *name);
 struct client *client_first(void);
 bool client_closing(struct client *client, bool close); /* whether it is, or from now on, closing */
-void hold_add(const char *name, redlock_held handle);
-redlock_held hold_find(const char *name); /* 0: none */
+void hold_add(const char *name, redlock_held handle, struct client *client);
+redlock_held hold_find(const char *name, struct client **client); /* 0: none; client may be NULL */
 void hold_lost(redlock_held handle, const char *cause);
 
 /* An error with room for the causes of 15 nodes. */
@@ -47,7 +48,7 @@ struct error {
 /* verbs.c */
 void answer(const char *id, redlock_status status, const char *message); /* if status is OK, without fields */
 redlock_request request_of(const struct line *line);
-void acquired(const char *id, const char *name, redlock_held held);
+void acquired(const char *id, const char *name, redlock_held held, struct client *client);
 void renewed(const char *id, redlock_held held);
 void serve(const struct line *line); /* any verb, with a blocking call */
 

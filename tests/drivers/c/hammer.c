@@ -38,15 +38,10 @@ void hammer(const struct line *line, struct client *client)
     int64_t stop_ns = boottime_ns() + line_number(line, "seconds", 1) * 1000000000;
     int64_t grants = 0;
     struct error error = ERROR_INIT;
-    redlock_status status;
-    for (;;) {
-        redlock_request request = request_of(line);
+    redlock_request request = request_of(line);
+    redlock_status status = REDLOCK_OK;
+    while (status == REDLOCK_OK && (grants == 0 || boottime_ns() < stop_ns)) {
         redlock_held held = 0;
-        request.wait_ms = (stop_ns - boottime_ns()) / 1000000;
-        if (request.wait_ms <= 0) {
-            status = REDLOCK_TIMEOUT;
-            break;
-        }
         status = redlock_acquire(client->handle, &request, &held, &error.error);
         if (status != REDLOCK_OK)
             break;
@@ -64,7 +59,7 @@ void hammer(const struct line *line, struct client *client)
     }
     fclose(log);
     munmap((void *)(uintptr_t)counter, sizeof *counter);
-    if (status != REDLOCK_TIMEOUT) {
+    if (status != REDLOCK_OK) {
         answer(line->id, status, error.error.message);
         return;
     }

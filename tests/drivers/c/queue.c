@@ -6,8 +6,8 @@
 
 /* A submitted request. Only the main thread touches them. */
 struct pending {
-    uint64_t id;
-    struct client *client; /* NULL: of a renewal or release, which names its hold only */
+    struct client *client;
+    uint64_t id; /* unique within the client */
     char *request;         /* the runner's id */
     char *verb;
     char *held; /* the runner's name */
@@ -46,7 +46,7 @@ static void cancel(const struct line *line)
     redlock_status status = REDLOCK_OK;
     struct error error = ERROR_INIT;
     for (struct pending *p = pending; p; p = p->next)
-        if (p->client && strcmp(p->request, request) == 0)
+        if (strcmp(p->request, request) == 0)
             status = redlock_cancel(p->client->handle, p->id, &error.error);
     answer(line->id, status, error.error.message);
 }
@@ -61,8 +61,9 @@ bool submit(const struct line *line)
     redlock_status status;
     uint64_t id = 0;
     struct client *client = client_find(line_text(line, "client", ""));
-    redlock_held held = hold_find(line_text(line, "held", ""));
-    if (client && (strcmp(line->word, "acquire") == 0 || strcmp(line->word, "try_acquire") == 0)) {
+    redlock_held held = hold_find(line_text(line, "held", ""), client ? NULL : &client);
+    bool acquires = strcmp(line->word, "acquire") == 0 || strcmp(line->word, "try_acquire") == 0;
+    if (client && acquires) {
         redlock_request request = request_of(line);
         status = redlock_submit_acquire(client->handle, &request, &id, &error.error);
     } else if (held && strcmp(line->word, "renew") == 0) {
@@ -79,10 +80,10 @@ bool submit(const struct line *line)
     return true;
 }
 
-static void done(const redlock_event *event)
+static void done(struct client *client, const redlock_event *event)
 {
     struct pending *p = pending;
-    while (p && p->id != event->id)
+    while (p && (p->client != client || p->id != event->id))
         p = p->next;
     if (p == NULL) {
         struct reply reply;
@@ -94,9 +95,9 @@ static void done(const redlock_event *event)
     if (event->status != REDLOCK_OK)
         answer(p->request, (redlock_status)event->status, event->message);
     else if (event->held)
-        acquired(p->request, p->held, event->held);
+        acquired(p->request, p->held, event->held, client);
     else if (strcmp(p->verb, "renew") == 0)
-        renewed(p->request, hold_find(p->held));
+        renewed(p->request, hold_find(p->held, NULL));
     else
         answer(p->request, REDLOCK_OK, "");
     forget(p);
@@ -114,7 +115,7 @@ void drain(struct client *client)
             if (events[i].kind == REDLOCK_EVENT_LOST)
                 hold_lost(events[i].held, events[i].message);
             else if (events[i].kind == REDLOCK_EVENT_DONE)
-                done(&events[i]);
+                done(client, &events[i]);
         }
     } while (count == sizeof events / sizeof *events);
 }

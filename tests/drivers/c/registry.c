@@ -68,24 +68,27 @@ static struct hold *hold_of(redlock_held handle)
     return hold;
 }
 
-void hold_add(const char *name, redlock_held handle)
+void hold_add(const char *name, redlock_held handle, struct client *client)
 {
     pthread_mutex_lock(&lock);
     struct hold *hold = hold_of(handle);
     hold->name = must_copy(name);
+    hold->client = client;
     bool lost = hold->lost;
     pthread_mutex_unlock(&lock);
     if (lost)
         tell_lost(name, "lost as soon as it was acquired");
 }
 
-redlock_held hold_find(const char *name)
+redlock_held hold_find(const char *name, struct client **client)
 {
     pthread_mutex_lock(&lock);
     struct hold *hold = holds;
     while (hold && (hold->name == NULL || strcmp(hold->name, name) != 0))
         hold = hold->next;
     redlock_held handle = hold ? hold->handle : 0;
+    if (hold && client)
+        *client = hold->client;
     pthread_mutex_unlock(&lock);
     return handle;
 }

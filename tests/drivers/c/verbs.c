@@ -46,12 +46,12 @@ redlock_request request_of(const struct line *line)
     return request;
 }
 
-void acquired(const char *id, const char *name, redlock_held held)
+void acquired(const char *id, const char *name, redlock_held held, struct client *client)
 {
     char token[256];
     struct error error = ERROR_INIT;
     redlock_status status = redlock_token(held, token, sizeof token, &error.error);
-    hold_add(name, held);
+    hold_add(name, held, client);
     if (status != REDLOCK_OK) {
         answer(id, status, error.error.message);
         return;
@@ -159,7 +159,7 @@ static void serve_client(const struct line *line, struct client *client)
         redlock_held held = 0;
         redlock_status status = redlock_acquire(client->handle, &request, &held, &error.error);
         if (status == REDLOCK_OK)
-            acquired(line->id, line_text(line, "held", ""), held);
+            acquired(line->id, line_text(line, "held", ""), held, client);
         else
             answer(line->id, status, error.error.message);
     } else if (strcmp(line->word, "inspect") == 0) {
@@ -181,7 +181,7 @@ void serve(const struct line *line)
 {
     const char *client_name = line_text(line, "client", NULL);
     struct client *client = client_name ? client_find(client_name) : NULL;
-    redlock_held held = hold_find(line_text(line, "held", ""));
+    redlock_held held = hold_find(line_text(line, "held", ""), NULL);
     struct error error = ERROR_INIT;
     if (strcmp(line->word, "open") == 0) {
         open_client(line);

@@ -1,11 +1,13 @@
 package drivers
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -16,27 +18,26 @@ var cFlags = []string{"-std=c99", "-D_GNU_SOURCE", "-O1", "-g", "-Wall", "-Wextr
 // command builds a driver and gives what runs it as a process.
 func command(t testing.TB, name string) func() *exec.Cmd {
 	t.Helper()
-	var program []string
-	var environment []string
+	script := filepath.Join(tests(), "drivers", "python", "driver.py")
 	switch name {
 	case "go":
-		program = []string{buildGo(t)}
+		program := buildGo(t)
+		return func() *exec.Cmd { return exec.Command(program) }
 	case "c":
-		program = []string{buildC(t)}
+		program := buildC(t)
+		return func() *exec.Cmd { return exec.Command(program) }
 	case "c-async":
-		program = []string{buildC(t), "--async"}
+		program := buildC(t)
+		return func() *exec.Cmd { return exec.Command(program, "--async") }
 	case "python":
-		program, environment = python(t, "--sync")
+		Python(t) // what is missing is told now
+		return func() *exec.Cmd { return Python(t, "-W", "error", script, "--sync") }
 	case "python-async":
-		program, environment = python(t, "--async")
-	default:
-		t.Fatalf("no driver is called %q", name)
+		Python(t)
+		return func() *exec.Cmd { return Python(t, "-W", "error", script, "--async") }
 	}
-	return func() *exec.Cmd {
-		cmd := exec.Command(program[0], program[1:]...)
-		cmd.Env = append(os.Environ(), environment...)
-		return cmd
-	}
+	t.Fatalf("no driver is called %q", name)
+	return nil
 }
 
 // Missing ends a test that needs a tool or a file which isn't there: it fails if REDLOCK_STRICT is 1, as
@@ -73,8 +74,8 @@ func buildDir(t testing.TB) string {
 	return dir
 }
 
-// buildC compiles the C driver as any user of the library would: by what pkg-config says.
-func buildC(t testing.TB) (program string) {
+// CompileC compiles a C program as any user of the library would: by what pkg-config says.
+func CompileC(t testing.TB, program string, sources ...string) {
 	t.Helper()
 	build := buildDir(t)
 	for _, tool := range []string{"cc", "pkg-config"} {
@@ -88,42 +89,43 @@ func buildC(t testing.TB) (program string) {
 	if err != nil {
 		t.Fatalf("pkg-config redlock: %v", err)
 	}
-	return compile(t, "driver-c", func(output string) *exec.Cmd {
-		sources, _ := filepath.Glob(filepath.Join(tests(), "drivers", "c", "*.c"))
-		args := append(append([]string{}, cFlags...), sources...)
-		args = append(args, "-o", output)
-		args = append(args, strings.Fields(string(flags))...)
-		return exec.Command("cc", append(args, "-Wl,-rpath,"+filepath.Join(build, "lib"))...)
-	})
+	args := slices.Concat(cFlags, sources, []string{"-o", program}, strings.Fields(string(flags)))
+	run(t, exec.Command("cc", append(args, "-Wl,-rpath,"+filepath.Join(build, "lib"))...))
+}
+
+func buildC(t testing.TB) (program string) {
+	t.Helper()
+	program = filepath.Join(t.TempDir(), "driver-c")
+	sources, err := filepath.Glob(filepath.Join(tests(), "drivers", "c", "*.c"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	CompileC(t, program, sources...)
+	return program
 }
 
 func buildGo(t testing.TB) (program string) {
 	t.Helper()
-	return compile(t, "driver-go", func(output string) *exec.Cmd {
-		cmd := exec.Command("go", "build", "-o", output, "./drivers/go")
-		cmd.Dir = tests()
-		return cmd
-	})
-}
-
-// compile builds a program in the test's own folder.
-func compile(t testing.TB, name string, command func(output string) *exec.Cmd) (program string) {
-	t.Helper()
-	program = filepath.Join(t.TempDir(), name)
-	if output, err := command(program).CombinedOutput(); err != nil {
-		t.Fatalf("building %s: %v\n%s", name, err, output)
-	}
+	program = filepath.Join(t.TempDir(), "driver-go")
+	cmd := exec.Command("go", "build", "-o", program, "./drivers/go")
+	cmd.Dir = tests()
+	run(t, cmd)
 	return program
 }
 
-// python runs the package from the checkout, with every warning an error.
-func python(t testing.TB, mode string) (program, environment []string) {
+// run runs a compiler.
+func run(t testing.TB, cmd *exec.Cmd) {
+	t.Helper()
+	if output, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %v\n%s", cmd, err, output)
+	}
+}
+
+// Python gives a command that runs the interpreter with the package from the checkout.
+func Python(t testing.TB, args ...string) *exec.Cmd {
 	t.Helper()
 	build := buildDir(t)
-	interpreter := os.Getenv("REDLOCK_PYTHON")
-	if interpreter == "" {
-		interpreter = "python3"
-	}
+	interpreter := cmp.Or(os.Getenv("REDLOCK_PYTHON"), "python3")
 	if _, err := exec.LookPath(interpreter); err != nil {
 		Missing(t, "%s (REDLOCK_PYTHON names the interpreter)", interpreter)
 	}
@@ -131,10 +133,10 @@ func python(t testing.TB, mode string) (program, environment []string) {
 	if _, err := os.Stat(filepath.Join(source, "libredlock")); err != nil {
 		Missing(t, "%s/libredlock", source)
 	}
-	script := filepath.Join(tests(), "drivers", "python", "driver.py")
-	return []string{interpreter, "-W", "error", script, mode}, []string{
-		"PYTHONPATH=" + source,
+	cmd := exec.Command(interpreter, args...)
+	cmd.Env = append(os.Environ(),
+		"PYTHONPATH="+source,
 		"PYTHONDONTWRITEBYTECODE=1",
-		"REDLOCK_LIBRARY=" + filepath.Join(build, "lib", "libredlock.so"),
-	}
+		"REDLOCK_LIBRARY="+filepath.Join(build, "lib", "libredlock.so"))
+	return cmd
 }

@@ -34,7 +34,7 @@ def bump(counter: Path) -> None:
 
 def pause(least: float, most: float) -> None:
     """Sleeps for some time between two."""
-    time.sleep(random.uniform(least, most))  # noqa: S311
+    time.sleep(random.uniform(least, most))
 
 
 def tell(kind: str, *fence: int) -> None:
