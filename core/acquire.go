@@ -47,6 +47,7 @@ type attempt struct {
 // grant is what one node did with an attempt.
 type grant struct {
 	granted bool  // it said yes at least once
+	asked   bool  // no answer yet
 	open    bool  // whether it takes effect is not known: no answer, or an unknown outcome
 	end     Time  // of the lease there
 	fence   int64 // the counter there
@@ -143,12 +144,8 @@ func (m *Machine) attempt(h *hold) {
 		grants: make([]grant, n),
 		round:  round{votes: make([]vote, n), wait: m.config.nodeTimeout(h.lock.ttl)},
 	}
-	a.patience = a.wait
-	if h.limited { // a blocked caller gets its answer just after the limit, which then has ended the request
-		a.patience = min(a.wait, Duration(h.limit.add(Millisecond)-m.now))
-	}
 	for i := range a.grants {
-		a.grants[i].open = true
+		a.grants[i].open, a.grants[i].asked = true, true
 	}
 	h.attempts++
 	h.attempt = a
@@ -192,6 +189,7 @@ func (a *attempt) answered(m *Machine, c *call, v vote, values []Value) {
 // settle notes what a node did with the lock.
 func (a *attempt) settle(m *Machine, c *call, v vote, values []Value) vote {
 	g := &a.grants[c.node]
+	g.asked = false
 	switch v.answer {
 	case yes:
 		fence, ok := integers(values, 1)
@@ -267,7 +265,7 @@ func (m *Machine) raise(a *attempt) bool {
 	for i := range a.votes {
 		if a.votes[i].answer == yes && a.grants[i].fence < a.fence {
 			a.votes[i].answer = pending
-			m.send(call{asker: a, node: i, script: script.MutexRaise, args: args, patience: a.patience})
+			m.send(call{asker: a, node: i, script: script.MutexRaise, args: args, wait: a.wait})
 		}
 	}
 	if h.state == asking {

@@ -54,10 +54,9 @@ type call struct {
 	script *script.Script
 	args   []string // EVALSHA and so on
 	sent   Time
-	fault  Fault // of its answer
-	code   int64 // of its answer, if fault is NoFault
-
-	patience Duration // how long the driver may take to answer
+	wait   Duration // how long the node may take
+	fault  Fault    // of its answer
+	code   int64    // of its answer, if fault is NoFault
 }
 
 // command is a script's call as it goes to a node.
@@ -73,7 +72,7 @@ func (m *Machine) send(c call) {
 	m.lastCall++
 	c.sent = m.now
 	m.calls[m.lastCall] = &c
-	m.effects.Calls = append(m.effects.Calls, Call{ID: m.lastCall, Node: c.node, Args: c.args, Timeout: c.patience})
+	m.effects.Calls = append(m.effects.Calls, Call{ID: m.lastCall, Node: c.node, Args: c.args, Timeout: c.wait})
 }
 
 // answered is the one place where a node's answer is read.
@@ -84,9 +83,12 @@ func (m *Machine) answered(e *Answer) {
 	}
 	delete(m.calls, e.Call)
 	if e.Fault == ErrorReply && c.args[0] == "EVALSHA" && strings.HasPrefix(e.Cause, "NOSCRIPT") {
-		c.args = append([]string{"EVAL", c.script.Source}, c.args[2:]...)
-		m.send(*c)
-		return
+		if a, isAttempt := c.asker.(*attempt); !isAttempt || a.cleanup == nil {
+			c.args = append([]string{"EVAL", c.script.Source}, c.args[2:]...)
+			m.send(*c)
+			return
+		}
+		e = &Answer{Call: e.Call, Fault: Refused, Cause: e.Cause} // given up meanwhile: as good as never sent
 	}
 	v, values := c.read(e)
 	if m.nodes[c.node].tooOld {
@@ -139,17 +141,16 @@ func integers(values []Value, n int) ([]Value, bool) {
 
 // round is a question to all nodes, with their votes.
 type round struct {
-	votes    []vote
-	wait     Duration // for the nodes' answers
-	patience Duration // of the driver for each call: the same, unless the caller has less
-	timer    timer
+	votes []vote
+	wait  Duration // for each node's answer
+	timer timer
 }
 
 // ask begins a round with one call for each node that is still pending.
 func (m *Machine) ask(r *round, by asker, owner timed, s *script.Script, args []string) {
 	for i := range r.votes {
 		if r.votes[i].answer == pending {
-			m.send(call{asker: by, node: i, script: s, args: args, patience: r.patience})
+			m.send(call{asker: by, node: i, script: s, args: args, wait: r.wait})
 		}
 	}
 	m.timers.set(&r.timer, owner, m.now.add(r.wait))
@@ -164,14 +165,19 @@ func (r *round) timeOut() {
 	}
 }
 
-// causes lists the nodes that failed, and those that have not answered yet.
+// causes lists the nodes that failed and, if that alone does not explain it, those that have not answered yet.
 func (m *Machine) causes(votes []vote) (causes []NodeCause) {
+	t := count(votes)
+	enough := t.failed > t.nodes()-quorum(t.nodes())
 	for i := range votes {
 		cause := votes[i].cause
 		switch votes[i].answer {
 		case yes, no:
 			continue
 		case pending:
+			if enough {
+				continue
+			}
 			cause = "no answer yet"
 		}
 		causes = append(causes, NodeCause{Node: i, Address: m.config.Nodes[i], Cause: cause})
@@ -203,6 +209,7 @@ func (m *Machine) verdict(votes []vote) Outcome {
 	case len(votes) == 1:
 		return Outcome{Status: Unavailable, Message: "the node did not answer as it should", Nodes: m.causes(votes)}
 	}
-	return Outcome{Status: Unavailable, Message: strconv.Itoa(t.failed+t.pending) + " of " + strconv.Itoa(len(votes)) +
-		" nodes did not answer, " + strconv.Itoa(need) + " are needed", Nodes: m.causes(votes)}
+	causes := m.causes(votes)
+	return Outcome{Status: Unavailable, Message: strconv.Itoa(len(causes)) + " of " + strconv.Itoa(len(votes)) +
+		" nodes did not answer as they should, " + strconv.Itoa(need) + " are needed", Nodes: causes}
 }

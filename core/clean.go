@@ -80,7 +80,7 @@ func (c *cleanup) tell(m *Machine, node int) {
 		c.release.unsure[node] = true
 	}
 	c.untold[node]++
-	m.send(call{asker: c, node: node, script: c.script, args: c.args, patience: c.wait})
+	m.send(call{asker: c, node: node, script: c.script, args: c.args, wait: c.wait})
 }
 
 func (c *cleanup) tellAll(m *Machine) {

@@ -44,7 +44,7 @@ func (m *Machine) query(q *query, kind Kind, name string, s *script.Script, dige
 		args = l.cleanCommand(s, digest)
 	}
 	wait := m.config.nodeTimeout(l.ttl)
-	q.round = round{votes: make([]vote, len(m.config.Nodes)), wait: wait, patience: wait}
+	q.round = round{votes: make([]vote, len(m.config.Nodes)), wait: wait}
 	q.result.Kind = kind
 	m.owed[q.op] = q
 	m.ask(&q.round, q, q, s, args)

@@ -42,9 +42,14 @@ func (m *Machine) renew(e *Renew) {
 		hold:    h,
 		op:      e.Op,
 		ttl:     ttl,
-		round:   round{votes: make([]vote, n), wait: wait, patience: wait},
+		round:   round{votes: make([]vote, n), wait: wait},
 		args:    h.lock.renewCommand(h.attempt.token),
 		retried: make([]bool, n),
+	}
+	for i, g := range h.attempt.grants {
+		if g.asked { // the renewal could overtake it, find nothing, and be undone by it
+			r.votes[i] = vote{answer: noAnswer, cause: "no answer to the acquire yet"}
+		}
 	}
 	h.renewal = r
 	m.owed[e.Op] = r
@@ -84,7 +89,7 @@ func (r *renewal) answered(m *Machine, c *call, v vote, _ []Value) {
 	}
 	if (c.fault == Unknown || c.fault == Refused) && !r.retried[c.node] {
 		r.retried[c.node] = true
-		m.send(call{asker: r, node: c.node, script: script.MutexRenew, args: r.args, patience: r.patience})
+		m.send(call{asker: r, node: c.node, script: script.MutexRenew, args: r.args, wait: r.wait})
 		return
 	}
 	r.votes[c.node] = v
