@@ -197,6 +197,7 @@ func coreOpen(options *C.redlock_const_options, handle *C.redlock_client, e *C.r
 			Language:         terminated(options.language, "c"),
 			NodeTimeout:      span(options.node_timeout_ms),
 			UnavailableAfter: span(options.unavailable_after_ms),
+			BlockingReads:    true,
 		}
 		for _, url := range unsafe.Slice(options.nodes, options.node_count) {
 			config.Nodes = append(config.Nodes, terminated(url, ""))

@@ -4,7 +4,7 @@ package main
 
 import (
 	"context"
-	"maps"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -20,7 +20,10 @@ type handles struct {
 	last    uint64
 	clients map[uint64]*client
 	holds   map[uint64]*held
+	orphans []uint64 // holds whose client was closed before their release: the last few
 }
+
+const maxOrphans = 10_000
 
 var registry = handles{clients: map[uint64]*client{}, holds: map[uint64]*held{}}
 
@@ -65,7 +68,15 @@ func (h *handles) removeClient(handle uint64) (*client, *core.Error) {
 		return nil, errClosed
 	}
 	delete(h.clients, handle)
-	maps.DeleteFunc(h.holds, func(_ uint64, l *held) bool { return l.client == c })
+	for number, l := range h.holds {
+		if l.client == c {
+			delete(h.holds, number)
+			h.orphans = append(h.orphans, number)
+		}
+	}
+	if surplus := len(h.orphans) - maxOrphans; surplus > 0 {
+		h.orphans = slices.Delete(h.orphans, 0, surplus)
+	}
 	return c, nil
 }
 
@@ -88,26 +99,36 @@ func (h *handles) hold(handle uint64) (*held, *core.Error) {
 	if l := h.holds[handle]; l != nil {
 		return l, nil
 	}
-	return nil, errNotHeld
+	return nil, h.gone(handle)
+}
+
+// gone tells why there is no such hold.
+func (h *handles) gone(handle uint64) *core.Error {
+	if slices.Contains(h.orphans, handle) {
+		return errClosed
+	}
+	return errNotHeld
 }
 
 // removeHold takes a hold out, with the news of its loss if nobody has drained it. Of several
 // releases at the same time one gets it.
 func (h *handles) removeHold(handle uint64) (*held, *core.Error) {
 	h.mu.Lock()
+	defer h.mu.Unlock()
 	l := h.holds[handle]
-	delete(h.holds, handle)
-	h.mu.Unlock()
 	if l == nil {
-		return nil, errNotHeld
+		err := h.gone(handle)
+		h.orphans = slices.DeleteFunc(h.orphans, func(orphan uint64) bool { return orphan == handle })
+		return nil, err
 	}
+	delete(h.holds, handle)
 	l.client.events.forget(handle)
 	return l, nil
 }
 
 var (
 	errClosed  = &core.Error{Status: core.Closed, Message: "the client is closed, or never was"}
-	errNotHeld = &core.Error{Status: core.NotHeld, Message: "released already, never held, or of a client that is closed"}
+	errNotHeld = &core.Error{Status: core.NotHeld, Message: "released already, or never held"}
 	errFull    = &core.Error{Status: core.Invalid, Message: strconv.Itoa(maxOutcomes) +
 		" outcomes are outstanding or not drained: no more are allowed in one client"}
 )

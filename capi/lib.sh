@@ -34,6 +34,6 @@ build_core() {
     file=$(realpath -m "$1") || return
     mkdir -p "$(dirname "$file")" &&
         (cd "$capi" && CGO_ENABLED=1 go build -buildmode=c-shared -trimpath "${@:2}" \
-            -ldflags "-s -w -extldflags '-Wl,--version-script=$capi/core.map'" -o "$file.new.so" .) &&
+            -ldflags "-s -w -extldflags '\"-Wl,--version-script=$capi/core.map\"'" -o "$file.new.so" .) &&
         rm -f "$file.new.h" && mv "$file.new.so" "$file"
 }

@@ -25,8 +25,9 @@
  *     that you pass is used after the call has returned.
  *   - A call that fails gives 0 for a handle, an id or a count and -1 for a descriptor.
  *   - Handles are numbers, never used twice. One that means nothing is answered with a status, never
- *     with a crash: a client that is closed or made up with REDLOCK_CLOSED, a held that is released,
- *     of a closed client or made up with REDLOCK_NOT_HELD, the getters of a held with 0.
+ *     with a crash: a client that is closed or made up with REDLOCK_CLOSED; a held of a closed client
+ *     with REDLOCK_CLOSED until it is released, one that was released or is made up with
+ *     REDLOCK_NOT_HELD; the getters of all these with 0.
  *   - Every function may be called from any thread at any time. None calls back into your code.
  *   - Strings have a length; a length of REDLOCK_NTS (-1) means that they end with a NUL.
  *   - Times are milliseconds.
@@ -215,7 +216,8 @@ REDLOCK_CHECKED redlock_status redlock_force_release(redlock_client client, cons
 
 /*
  * The same without blocking. redlock_submit_* return at once with an id; the outcome comes as an event, exactly once.
- * What is wrong with the arguments themselves (a NULL, a dead handle) is told at once, and then no event comes.
+ * What is wrong with the arguments themselves (a NULL, a dead handle) is told at once, and then no event comes. An id is
+ * unique within its client, whose redlock_close takes all its events along.
  * redlock_fd gives a descriptor that polls readable while events wait; do nothing with it but poll: redlock_drain reads
  * it. It belongs to the client and is closed with it, and in a forked child by the fork. At most 1000000 outcomes may
  * be outstanding or not drained in one client: beyond, submitting is REDLOCK_INVALID.

@@ -83,6 +83,9 @@ func (ch *checks) call(w *world, c *client, m *message) {
 	c.lastCall = m.call.ID
 	switch m.script {
 	case "mutex_acquire":
+		if _, given := ch.undoSent[m.place()]; given {
+			w.fail("%v is sent after its undo", m)
+		}
 		if _, known := ch.begun[m.token()]; !known {
 			ch.begun[m.token()] = w.now
 		}

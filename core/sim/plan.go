@@ -52,6 +52,10 @@ func newPlan(r *rand.Rand) plan {
 	for _, chance := range []*float64{&p.slow, &p.stuck, &p.lost, &p.broken, &p.refused, &p.failing, &p.nonsense, &p.forgetful} {
 		*chance = pick[float64](r, 0, 0, 0.01, 0.03, 0.15)
 	}
+	if p.lawless && p.ahead { // here only the rules of the raise keep two attempts from the same token: let them quarrel
+		p.nodes, p.clients, p.workers, p.names = pick(r, 3, 5), 4, 3, names[:1]
+		p.latency, p.slow = 4*core.Millisecond, 0.15
+	}
 	return p
 }
 

@@ -27,9 +27,11 @@ def test_is_logged_by_with_and_raised_by_release(caplog: pytest.LogCaptureFixtur
 def test_is_logged_by_async_with(caplog: pytest.LogCaptureFixture) -> None:
     async def main() -> None:
         with redis_server() as path:
-            async with AsyncClient(f"unix://{path}", node_timeout=0.1) as client:
-                async with client.mutex("first"):
-                    stop(path)
+            async with (
+                AsyncClient(f"unix://{path}", node_timeout=0.1) as client,
+                client.mutex("first"),
+            ):
+                stop(path)
 
     with caplog.at_level(logging.WARNING, "libredlock"):
         asyncio.run(soon(main()))

@@ -89,8 +89,9 @@ func CompileC(t testing.TB, program string, sources ...string) {
 	if err != nil {
 		t.Fatalf("pkg-config redlock: %v", err)
 	}
-	args := slices.Concat(cFlags, sources, []string{"-o", program}, strings.Fields(string(flags)))
-	run(t, exec.Command("cc", append(args, "-Wl,-rpath,"+filepath.Join(build, "lib"))...))
+	args := slices.Concat([]string{"-c", `exec cc "$@" ` + strings.TrimSpace(string(flags)), "sh"}, cFlags, sources,
+		[]string{"-o", program, "-Wl,-rpath," + filepath.Join(build, "lib")})
+	run(t, exec.Command("sh", args...)) // a shell, since pkg-config quotes for one
 }
 
 func buildC(t testing.TB) (program string) {

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ._arguments import duration_ms
 from ._held import BaseHeld
 from ._lost import AsyncLost
-from .errors import InvalidUse, LockLost, RedlockError
+from .errors import Closed, InvalidUse, LockLost, RedlockError
 
 if TYPE_CHECKING:
     from ._aio import LoopSession
@@ -63,13 +63,14 @@ class AsyncHeld(BaseHeld[AsyncLost]):
 
         Raises:
             LockLost: it had been lost before.
+            Closed: the client was closed, or the process forked; both ended the hold.
             Unavailable: too few nodes answered; the lock ends with its lease.
             NotHeld: it was released already.
         """
         try:
             handle = self._require_kept()
             loop = self._session.require_loop()
-        except LockLost:
+        except (Closed, LockLost):
             self._discard()
             raise
         operation = self._session.native.submit_release(handle)

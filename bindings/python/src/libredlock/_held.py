@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 from ._arguments import duration_ms
 from ._lost import Lost, Signal
 from ._session import Session
-from .errors import LockLost, NotHeld, RedlockError, Unavailable
+from .errors import Closed, LockLost, NotHeld, RedlockError, Unavailable
 
 logger = logging.getLogger("libredlock")
 
@@ -105,14 +105,16 @@ class BaseHeld(Generic[L]):
         return self._handle
 
     def _require_kept(self) -> int:
-        """The handle of a hold that is not lost. One that is lost is given up by asking."""
+        """The handle of a hold that is not lost, of a client that is open."""
         handle = self._require_handle()
+        self._session.require_open()
         if self._lost.is_set():
             raise self._loss()
-        self._session.require_open()
         return handle
 
-    def _loss(self) -> LockLost:
+    def _loss(self) -> RedlockError:
+        if self._session.closed:
+            return Closed(self._session.closed)
         return LockLost(f"lock {self._name!r} was lost: {self._lost.reason}")
 
     def _left(self, failure: RedlockError, body_raised: bool) -> None:
@@ -160,12 +162,13 @@ class Held(BaseHeld[Lost]):
 
         Raises:
             LockLost: it had been lost before.
+            Closed: the client was closed, or the process forked; both ended the hold.
             Unavailable: too few nodes answered; the lock ends with its lease.
             NotHeld: it was released already.
         """
         try:
             handle = self._require_kept()
-        except LockLost:
+        except (Closed, LockLost):
             self._discard()
             raise
         try:
