@@ -22,7 +22,7 @@ func newToken(seed [16]byte, attempt int, who string) string {
 		seed[i] = byte(sum)
 		attempt = attempt>>8 + sum>>8
 	}
-	token := make([]byte, 0, len(tokenPrefix)+secretBytes+1+len(who))
+	token := make([]byte, 0, len(tokenPrefix)+secretBytes+1+MaxWhoBytes) // stays on the stack
 	token = append(token, tokenPrefix...)
 	token = base64.RawURLEncoding.AppendEncode(token, seed[:])
 	token = append(token, ':')

@@ -14,17 +14,40 @@ import (
 	"github.com/libredlock/libredlock/core"
 )
 
+// dialer is how go-redis connects.
+type dialer = func(ctx context.Context, network, address string) (net.Conn, error)
+
 // dial connects to the node. The address is the endpoint's: go-redis passes it on.
 func (n *node) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	dialer := net.Dialer{KeepAlive: 30 * time.Second}
-	conn, err := dialer.DialContext(ctx, network, address)
+	conn, err := connect(ctx, network, address)
 	if err != nil {
 		return nil, dialError{err}
 	}
-	if n.driver.config.OnSocket == nil {
-		return conn, nil
+	return n.watched(conn), nil
+}
+
+// dialBlocking connects for Config.BlockingReads.
+func (n *node) dialBlocking(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := connect(ctx, network, address)
+	if err == nil {
+		conn, err = block(conn)
 	}
-	return watch(conn, n.driver.config.OnSocket), nil
+	if err != nil {
+		return nil, dialError{err}
+	}
+	return n.watched(conn), nil
+}
+
+func connect(ctx context.Context, network, address string) (net.Conn, error) {
+	dialer := net.Dialer{KeepAlive: 30 * time.Second}
+	return dialer.DialContext(ctx, network, address)
+}
+
+func (n *node) watched(conn net.Conn) net.Conn {
+	if n.driver.config.OnSocket == nil {
+		return conn
+	}
+	return watch(conn, n.driver.config.OnSocket)
 }
 
 // socket is a connection whose descriptor somebody wants to know.

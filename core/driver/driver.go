@@ -14,6 +14,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/libredlock/libredlock/core"
 )
 
@@ -24,6 +26,9 @@ type Config struct {
 	Language         string // of the caller, shown by Inspect
 	NodeTimeout      time.Duration
 	UnavailableAfter time.Duration
+	// BlockingReads lets a lone caller's thread wait for the reply itself, without Go's poller: for callers that come
+	// from C with threads of their own. In a Go program it would keep other goroutines from running.
+	BlockingReads bool
 	// OnHealth is called for health notices. It must not block. May be nil.
 	OnHealth func(core.Notice)
 	// OnSocket is called with every socket opened (true) and about to be closed (false). May be nil.
@@ -65,7 +70,7 @@ type request struct {
 	release  core.OpID     // the hold that it releases, if it is a release
 	finished bool
 	result   Result
-	ready    chan struct{} // closed when finished; made when somebody has to wait
+	ready    chan struct{} // closed after it is finished; made when somebody has to wait
 	done     func(Result)  // called when finished, without the mutex; nil if somebody waits
 }
 
@@ -124,11 +129,12 @@ func who(language string) string {
 // Do makes a request and waits for its end. When ctx ends first the request is cancelled.
 // Seed and Wall of an Acquire are filled in.
 func (d *Driver) Do(ctx context.Context, event core.Request) Result {
+	patience := patience(ctx, event)
 	r, work := d.begin(event, nil)
 	for {
-		if call, ok := d.alone(work); ok {
+		if call, client := d.alone(r, work, patience); client != nil {
 			// One call to one node that is not busy: no other goroutine is needed.
-			work = d.step(d.nodes[call.Node].do(call))
+			work = d.step(d.nodes[call.Node].do(call, client))
 			continue
 		}
 		d.perform(work)
@@ -142,8 +148,21 @@ func (d *Driver) Do(ctx context.Context, event core.Request) Result {
 		case <-ctx.Done():
 			work = d.step(&core.Cancel{Op: r.result.Op})
 			ctx = context.WithoutCancel(ctx)
+			patience = 0
 		}
 	}
+}
+
+// patience is how long the caller itself may be blocked by one call.
+func patience(ctx context.Context, event core.Request) core.Duration {
+	most := core.Forever
+	if e, ok := event.(*core.Acquire); ok && e.Wait > 0 {
+		most = e.Wait
+	}
+	if deadline, ok := ctx.Deadline(); ok {
+		most = min(most, core.Duration(time.Until(deadline).Microseconds()))
+	}
+	return most
 }
 
 // Submit makes a request and returns at once. done is called exactly once, from any goroutine,
@@ -178,8 +197,8 @@ func (d *Driver) disconnect() {
 }
 
 // begin steps the request.
-func (d *Driver) begin(event core.Request, done func(Result)) (*request, work) {
-	r := &request{done: done}
+func (d *Driver) begin(event core.Request, done func(Result)) (r *request, w work) {
+	r = &request{done: done}
 	if e, ok := event.(*core.Acquire); ok {
 		r.acquire = e
 		rand.Read(e.Seed[:]) // never fails: crypto/rand ends the process instead
@@ -195,19 +214,26 @@ func (d *Driver) begin(event core.Request, done func(Result)) (*request, work) {
 	event.SetOp(d.lastOp)
 	d.requests[d.lastOp] = r
 	if d.failure != nil {
-		var w work
 		d.finish(&core.Outcome{Op: d.lastOp, Status: core.Internal, Message: d.failure.Message}, &w)
 		return r, w
 	}
-	return r, d.stepLocked(Now(), event)
+	d.stepLocked(Now(), event, &w)
+	return r, w
 }
 
-// alone tells whether this work is one call that its maker may do itself, and takes it out.
-func (d *Driver) alone(w work) (core.Call, bool) {
-	if len(d.nodes) != 1 || len(w.calls) != 1 || len(w.done) > 0 || w.other || !d.nodes[0].enter() {
-		return core.Call{}, false
+// alone takes out the one call that this work is, if its maker may do it itself, and tells by which client; else nil. Whoever
+// has less patience than the call, or has its result and would do it for others, lets it take its own time elsewhere.
+func (d *Driver) alone(r *request, w work, patience core.Duration) (core.Call, *redis.Client) {
+	if len(d.nodes) != 1 || len(w.calls) != 1 || len(w.ready)+len(w.done) > 0 || w.other || w.calls[0].Timeout > patience {
+		return core.Call{}, nil
 	}
-	return w.calls[0], true
+	d.mu.Lock()
+	finished := r.finished
+	d.mu.Unlock()
+	if finished {
+		return core.Call{}, nil
+	}
+	return w.calls[0], d.nodes[0].enter()
 }
 
 // waitFor gives what to wait for, or nil if the request has its result.

@@ -45,6 +45,15 @@ func (h *Hold) OnLost(f func(cause string)) {
 	}
 }
 
+// extend sets a new deadline, unless the hold is over.
+func (h *Hold) extend(deadline core.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.over {
+		h.deadline.Store(int64(deadline))
+	}
+}
+
 // Lost tells whether the hold was lost, and why.
 func (h *Hold) Lost() (cause string, lost bool) {
 	h.mu.Lock()

@@ -16,6 +16,8 @@ const (
 	maxAlone     = 4   // callers that use a connection of their own at the same time
 	maxPipelines = 8   // pipelines under way; both measured, see docs/rationale.md
 	maxBatch     = 512 // calls a pipeline
+
+	connectTime = 5 * time.Second // for a connection and its handshake
 )
 
 // node sends calls to one Redis.
@@ -24,12 +26,14 @@ type node struct {
 	index    int
 	endpoint endpoint
 	redis    *redis.Client
+	alone    *redis.Client // for the only caller; redis too unless its reads are to block
 	listener *listener
 
-	mu        sync.Mutex
-	callers   int // that use a connection of their own
-	pipelines int
-	queue     []queued
+	mu         sync.Mutex
+	callers    int // that use a connection of their own
+	pipelines  int
+	connecting bool // one of them makes a connection
+	queue      []queued
 }
 
 // queued is a call that waits for a pipeline.
@@ -40,14 +44,24 @@ type queued struct {
 
 func newNode(d *Driver, index int, e endpoint) *node {
 	n := &node{driver: d, index: index, endpoint: e}
-	n.redis = redis.NewClient(&redis.Options{
-		Network:  e.network,
-		Addr:     e.address,
-		Username: e.username,
-		Password: e.password,
-		DB:       e.db,
+	n.redis = redis.NewClient(n.options(n.dial, maxAlone+maxPipelines))
+	n.alone = n.redis
+	if d.config.BlockingReads && len(d.config.Nodes) == 1 {
+		n.alone = redis.NewClient(n.options(n.dialBlocking, 1))
+	}
+	n.listener = newListener(n)
+	return n
+}
+
+func (n *node) options(dial dialer, connections int) *redis.Options {
+	return &redis.Options{
+		Network:  n.endpoint.network,
+		Addr:     n.endpoint.address,
+		Username: n.endpoint.username,
+		Password: n.endpoint.password,
+		DB:       n.endpoint.db,
 		Protocol: 2,
-		Dialer:   n.dial,
+		Dialer:   dial,
 		// The machine decides what to do about a failure: nothing below it may send a command twice.
 		MaxRetries:    -1,
 		DialerRetries: 1,
@@ -55,23 +69,23 @@ func newNode(d *Driver, index int, e endpoint) *node {
 		ContextTimeoutEnabled: true,
 		ReadTimeout:           -1,
 		WriteTimeout:          -1,
-		DialTimeout:           5 * time.Second,
-		PoolTimeout:           5 * time.Second,
-		PoolSize:              maxAlone + maxPipelines,
+		DialTimeout:           connectTime,
+		PoolTimeout:           connectTime,
+		PoolSize:              connections,
+		PipelinePoolSize:      -1, // pipelines use the same connections
 		ConnMaxIdleTime:       -1, // a lock's next call should find its connection
 		DisableIdentity:       true,
 		MaintNotificationsConfig: &maintnotifications.Config{
 			Mode: maintnotifications.ModeDisabled,
 		},
 		OnConnect: n.connected,
-	})
-	n.listener = newListener(n)
-	return n
+	}
 }
 
 func (n *node) close() {
 	n.listener.close()
-	n.redis.Close()
+	n.alone.Close()
+	n.redis.Close() // a second Close does nothing
 }
 
 // until is a context with a deadline and nothing else: it needs no timer.
@@ -84,22 +98,31 @@ func (u until) Deadline() (time.Time, bool) { return u.at, true }
 
 func untilTime(at time.Time) context.Context { return until{context.Background(), at} }
 
-// enter takes one of the places for callers with a connection of their own.
-func (n *node) enter() bool {
+// enter takes one of the places for callers with a connection of their own and tells
+// where it is; nil if there is none, or no connection that waits to be used.
+func (n *node) enter() *redis.Client {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.callers >= maxAlone || len(n.queue) > 0 {
-		return false
+		return nil
+	}
+	client := n.redis
+	if n.callers+n.pipelines == 0 && hasIdle(n.alone) {
+		client = n.alone
+	} else if !hasIdle(client) {
+		return nil
 	}
 	n.callers++
-	return true
+	return client
 }
 
+func hasIdle(client *redis.Client) bool { return client.PoolStats().IdleConns > 0 }
+
 // do makes one call, after enter.
-func (n *node) do(call core.Call) core.Event {
+func (n *node) do(call core.Call, client *redis.Client) core.Event {
 	ctx := untilTime(time.Now().Add(timeout(call)))
 	cmd := command(ctx, call)
-	n.redis.Process(ctx, cmd)
+	client.Process(ctx, cmd)
 	n.mu.Lock()
 	n.callers--
 	n.mu.Unlock()
@@ -121,6 +144,10 @@ func (n *node) enqueue(call core.Call) {
 // run sends pipelines until nothing waits.
 func (n *node) run() {
 	for {
+		failure, ok := n.connect()
+		if !ok {
+			return
+		}
 		n.mu.Lock()
 		if len(n.queue) == 0 {
 			n.pipelines--
@@ -134,8 +161,51 @@ func (n *node) run() {
 			batch = batch[:maxBatch]
 		}
 		n.mu.Unlock()
-		n.driver.perform(n.driver.step(n.pipeline(batch)...))
+		var answers []core.Event
+		if failure != nil {
+			answers = n.refuse(batch, failure)
+		} else {
+			answers = n.pipeline(batch)
+		}
+		n.driver.perform(n.driver.step(answers...))
+		if n.alone != n.redis && n.alone.PoolStats().TotalConns == 0 {
+			n.alone.Ping(untilTime(time.Now().Add(connectTime))) // for the next lone caller
+		}
 	}
+}
+
+// connect sees to it that there is a connection, in its own time: if it took that of a call, a node whose handshake
+// is slow would be tried for ever and never reached. If somebody else is at it, this pipeline ends.
+func (n *node) connect() (failure error, ok bool) {
+	n.mu.Lock()
+	if n.connecting {
+		n.pipelines--
+		n.mu.Unlock()
+		return nil, false
+	}
+	if hasIdle(n.redis) {
+		n.mu.Unlock()
+		return nil, true
+	}
+	n.connecting = true
+	n.mu.Unlock()
+	err := n.redis.Ping(untilTime(time.Now().Add(connectTime))).Err()
+	n.mu.Lock()
+	n.connecting = false
+	n.mu.Unlock()
+	if err != nil && isReply(err) {
+		err = nil // the server is there; what it has against us it will say to the calls too
+	}
+	return err, true
+}
+
+// refuse answers calls that could not be sent.
+func (n *node) refuse(batch []queued, failure error) []core.Event {
+	events := make([]core.Event, len(batch))
+	for i, q := range batch {
+		events[i] = &core.Answer{Call: q.ID, Fault: core.Refused, Cause: n.redact(cause(failure, q.Call))}
+	}
+	return events
 }
 
 // pipeline sends a batch and gives the answers. What waited too long is not sent.
@@ -165,8 +235,11 @@ func (n *node) pipeline(batch []queued) []core.Event {
 		cmds[i] = command(ctx, q.Call)
 		pipe.Process(ctx, cmds[i])
 	}
-	pipe.Exec(ctx)
+	_, failure := pipe.Exec(ctx)
 	for i, q := range live {
+		if cmds[i].Err() == nil && cmds[i].Val() == nil {
+			cmds[i].SetErr(failure) // of the handshake, which go-redis does not set
+		}
 		answers[i] = n.answer(q.Call, cmds[i])
 		events = append(events, &answers[i])
 	}

@@ -10,51 +10,39 @@ import (
 // work is what a step wants done without the mutex.
 type work struct {
 	calls []core.Call
-	done  []func() // callbacks
-	other bool     // subscriptions were passed on
+	ready []chan struct{} // to close: woken earlier, waiters would only queue for the mutex
+	done  []func()        // callbacks
+	other bool            // subscriptions were passed on
 }
 
 // step feeds events that happened at the same time.
-func (d *Driver) step(events ...core.Event) work {
+func (d *Driver) step(events ...core.Event) (w work) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	var w work
 	now := Now()
 	for _, event := range events {
-		w.add(d.stepLocked(now, event))
+		d.stepLocked(now, event, &w)
 	}
 	return w
 }
 
-func (w *work) add(more work) {
-	if w.calls == nil {
-		w.calls = more.calls
-	} else {
-		w.calls = append(w.calls, more.calls...)
-	}
-	w.done = append(w.done, more.done...)
-	w.other = w.other || more.other
-}
-
 // stepLocked steps the machine and notes what its effects say about requests and holds.
-func (d *Driver) stepLocked(now core.Time, event core.Event) (w work) {
+func (d *Driver) stepLocked(now core.Time, event core.Event, w *work) {
 	if d.failure != nil {
-		return w
+		return
 	}
 	defer func() {
 		if reason := recover(); reason != nil {
-			w = d.fail(reason)
+			d.fail(reason, w)
 		}
 	}()
 	effects := d.machine.Step(now, event)
-	if len(effects.Calls) > 0 {
-		w.calls = append(w.calls, effects.Calls...)
-	}
+	w.calls = append(w.calls, effects.Calls...)
 	for i := range effects.Outcomes {
-		d.finish(&effects.Outcomes[i], &w)
+		d.finish(&effects.Outcomes[i], w)
 	}
 	for _, notice := range effects.Notices {
-		d.tell(notice, &w)
+		d.tell(notice, w)
 	}
 	for _, sub := range effects.Subscriptions {
 		d.nodes[sub.Node].listener.change(sub)
@@ -62,23 +50,22 @@ func (d *Driver) stepLocked(now core.Time, event core.Event) (w work) {
 	}
 	if effects.Wake < d.armed && !d.closed {
 		d.armed = effects.Wake
-		d.timer.Reset(time.Duration(effects.Wake-now) * time.Microsecond)
+		// Go's timers stand still while the machine is suspended: so the clock is looked at once a second.
+		d.timer.Reset(min(time.Duration(effects.Wake-now)*time.Microsecond, time.Second))
 	}
-	return w
 }
 
 // fail ends everything after a panic of the machine, which is of no use any more: what is under way is
 // INTERNAL, as is all that comes later, and every hold is lost.
-func (d *Driver) fail(reason any) (w work) {
+func (d *Driver) fail(reason any, w *work) {
 	d.failure = &core.Error{Status: core.Internal, Message: fmt.Sprint("a bug in libredlock, please report it: ", reason)}
 	for op := range d.requests {
-		d.finish(&core.Outcome{Op: op, Status: core.Internal, Message: d.failure.Message}, &w)
+		d.finish(&core.Outcome{Op: op, Status: core.Internal, Message: d.failure.Message}, w)
 	}
 	for _, h := range d.holds {
 		w.done = append(w.done, h.lose(d.failure.Error())...)
 	}
 	clear(d.holds)
-	return w
 }
 
 // finish gives a request its result.
@@ -101,7 +88,7 @@ func (d *Driver) finish(o *core.Outcome, w *work) {
 		r.result.Hold = h
 	}
 	if r.ready != nil {
-		close(r.ready)
+		w.ready = append(w.ready, r.ready)
 	}
 	if r.done != nil {
 		w.done = append(w.done, func() { r.done(r.result) })
@@ -117,7 +104,7 @@ func (d *Driver) tell(n core.Notice, w *work) {
 		}
 	case core.NoticeDeadline:
 		if h := d.holds[n.Hold]; h != nil {
-			h.deadline.Store(int64(n.Deadline))
+			h.extend(n.Deadline)
 		}
 	case core.NoticeLost:
 		if h := d.holds[n.Hold]; h != nil {
@@ -132,6 +119,9 @@ func (d *Driver) perform(w work) {
 	for _, call := range w.calls {
 		d.nodes[call.Node].enqueue(call)
 	}
+	for _, ready := range w.ready {
+		close(ready)
+	}
 	for _, f := range w.done {
 		f()
 	}
@@ -139,9 +129,10 @@ func (d *Driver) perform(w work) {
 
 // tick tells the machine that its time has come.
 func (d *Driver) tick() {
+	var w work
 	d.mu.Lock()
 	d.armed = core.Never
-	w := d.stepLocked(Now(), &core.Tick{})
+	d.stepLocked(Now(), &core.Tick{}, &w)
 	d.mu.Unlock()
 	d.perform(w)
 }

@@ -131,22 +131,39 @@ type Held struct {
 
 // ending is the context of a hold, made when it is first asked for: most holders never do. It does not refer to the Held.
 type ending struct {
-	once   sync.Once
+	mu     sync.Mutex
+	cause  error // nil: not ended
 	ctx    context.Context
-	cancel context.CancelCauseFunc
+	cancel context.CancelCauseFunc // nil: not asked for
 }
 
-// context makes the context.
+// context gives the context.
 func (e *ending) context() context.Context {
-	e.once.Do(func() { e.ctx, e.cancel = context.WithCancelCause(context.Background()) })
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.cancel == nil {
+		e.ctx, e.cancel = context.WithCancelCause(context.Background())
+		if e.cause != nil {
+			e.cancel(e.cause)
+		}
+	}
 	return e.ctx
 }
 
-// end ends it.
+// end ends it; the first cause counts.
 func (e *ending) end(cause error) {
-	e.context()
-	e.cancel(cause)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.cause != nil {
+		return
+	}
+	e.cause = cause
+	if e.cancel != nil {
+		e.cancel(cause)
+	}
 }
+
+var errReleased = &Error{Status: core.NotHeld, Message: "it was released"}
 
 func newHeld(c *Client, hold *driver.Hold) *Held {
 	held := &Held{hold: hold, client: c, ending: &ending{}}
@@ -195,6 +212,6 @@ func (h *Held) Renew(ctx context.Context, ttl time.Duration) error {
 func (h *Held) Release() error {
 	h.cleanup.Stop()
 	err := h.hold.Release()
-	h.ending.end(&Error{Status: core.NotHeld, Message: "it was released"})
+	h.ending.end(errReleased)
 	return wrap(err)
 }
