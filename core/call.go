@@ -45,6 +45,8 @@ func count(votes []vote) (t tally) {
 type asker interface {
 	// answered brings a node's answer. For yes, values are what followed the code.
 	answered(m *Machine, c *call, v vote, values []Value)
+	// prolong gives the nodes their time anew, since one did not know the script and is sent it.
+	prolong(m *Machine)
 }
 
 // call is a call without an answer.
@@ -86,6 +88,7 @@ func (m *Machine) answered(e *Answer) {
 		if a, isAttempt := c.asker.(*attempt); !isAttempt || a.cleanup == nil {
 			c.args = append([]string{"EVAL", c.script.Source}, c.args[2:]...)
 			m.send(*c)
+			c.asker.prolong(m)
 			return
 		}
 		e = &Answer{Call: e.Call, Fault: Refused, Cause: e.Cause} // given up meanwhile: as good as never sent
@@ -156,6 +159,12 @@ func (m *Machine) ask(r *round, by asker, owner timed, s *script.Script, args []
 	m.timers.set(&r.timer, owner, m.now.add(r.wait))
 }
 
+func (r *round) prolong(m *Machine) {
+	if r.timer.index != 0 { // else the round is decided
+		m.timers.set(&r.timer, r.timer.owner, m.now.add(r.wait))
+	}
+}
+
 // timeOut ends the wait for the nodes that have not answered.
 func (r *round) timeOut() {
 	for i := range r.votes {
@@ -165,19 +174,14 @@ func (r *round) timeOut() {
 	}
 }
 
-// causes lists the nodes that failed and, if that alone does not explain it, those that have not answered yet.
+// causes lists the nodes that failed, and those that have not answered yet.
 func (m *Machine) causes(votes []vote) (causes []NodeCause) {
-	t := count(votes)
-	enough := t.failed > t.nodes()-quorum(t.nodes())
 	for i := range votes {
 		cause := votes[i].cause
 		switch votes[i].answer {
 		case yes, no:
 			continue
 		case pending:
-			if enough {
-				continue
-			}
 			cause = "no answer yet"
 		}
 		causes = append(causes, NodeCause{Node: i, Address: m.config.Nodes[i], Cause: cause})
@@ -209,7 +213,9 @@ func (m *Machine) verdict(votes []vote) Outcome {
 	case len(votes) == 1:
 		return Outcome{Status: Unavailable, Message: "the node did not answer as it should", Nodes: m.causes(votes)}
 	}
-	causes := m.causes(votes)
-	return Outcome{Status: Unavailable, Message: strconv.Itoa(len(causes)) + " of " + strconv.Itoa(len(votes)) +
-		" nodes did not answer as they should, " + strconv.Itoa(need) + " are needed", Nodes: causes}
+	message := strconv.Itoa(t.failed) + " of " + strconv.Itoa(len(votes)) + " nodes failed"
+	if t.pending > 0 {
+		message += " and " + strconv.Itoa(t.pending) + " had not answered"
+	}
+	return Outcome{Status: Unavailable, Message: message + ", " + strconv.Itoa(need) + " are needed", Nodes: m.causes(votes)}
 }

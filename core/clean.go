@@ -103,6 +103,13 @@ func (c *cleanup) schedule(m *Machine) {
 	m.timers.set(&c.timer, c, at)
 }
 
+func (c *cleanup) prolong(m *Machine) {
+	if c.release != nil {
+		c.release.limit = m.now.add(c.wait)
+		c.schedule(m)
+	}
+}
+
 func (c *cleanup) wake(m *Machine) {
 	if r := c.release; r != nil && m.now >= r.limit {
 		timedOut := round{votes: r.votes, wait: c.wait}

@@ -178,14 +178,14 @@ func (n *node) run() {
 // is slow would be tried for ever and never reached. If somebody else is at it, this pipeline ends.
 func (n *node) connect() (failure error, ok bool) {
 	n.mu.Lock()
+	if hasIdle(n.redis) {
+		n.mu.Unlock()
+		return nil, true
+	}
 	if n.connecting {
 		n.pipelines--
 		n.mu.Unlock()
 		return nil, false
-	}
-	if hasIdle(n.redis) {
-		n.mu.Unlock()
-		return nil, true
 	}
 	n.connecting = true
 	n.mu.Unlock()

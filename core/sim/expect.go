@@ -69,6 +69,10 @@ func (ch *checks) fits(w *world, c *client, r *request, o core.Outcome) bool {
 	return true
 }
 
+// roundLimit is when a question to all nodes is over at the latest: those that did not know the script, or broke
+// the connection, are asked once more.
+func roundLimit(w *world, ttl core.Duration) core.Duration { return 3 * nodeTimeout(w, ttl) }
+
 // nodeTimeout is how long one node may take, as docs/reference.md has it.
 func nodeTimeout(w *world, ttl core.Duration) core.Duration {
 	if w.plan.nodes > 1 {
@@ -82,7 +86,7 @@ func nodeTimeout(w *world, ttl core.Duration) core.Duration {
 func acquireLimit(w *world, c *client, e *core.Acquire) core.Duration {
 	switch e.Wait {
 	case 0:
-		return 2 * nodeTimeout(w, e.TTL)
+		return 2 * roundLimit(w, e.TTL)
 	case core.Forever:
 		return core.Forever / 2
 	}

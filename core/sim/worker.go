@@ -115,13 +115,13 @@ func (k *worker) renew(l *lease, then func()) {
 	w := k.world
 	r := &request{event: &core.Renew{Hold: l.op, TTL: pick(w.rand, 0, w.between(core.MinTTL, 2*w.plan.maxTTL))}, verb: "renew", lease: l}
 	r.then = func(core.Outcome) { then() }
-	r.limit = nodeTimeout(w, 2*w.plan.maxTTL)
+	r.limit = roundLimit(w, 2*w.plan.maxTTL)
 	op := k.client.ask(r)
 	k.maybeCancel(op, r, 0.1)
 }
 
 func (k *worker) release(l *lease) {
-	r := &request{event: &core.Release{Hold: l.op}, verb: "release", lease: l, limit: nodeTimeout(k.world, 2*k.world.plan.maxTTL)}
+	r := &request{event: &core.Release{Hold: l.op}, verb: "release", lease: l, limit: roundLimit(k.world, 2*k.world.plan.maxTTL)}
 	r.then = func(core.Outcome) {
 		switch k.world.rand.IntN(12) { // forgotten now
 		case 0:
@@ -139,13 +139,13 @@ func (k *worker) release(l *lease) {
 func (k *worker) inspect() {
 	w := k.world
 	name := pick(w.rand, w.plan.names...)
-	r := &request{event: &core.Inspect{Name: name}, verb: "inspect", limit: nodeTimeout(w, core.DefaultTTL)}
+	r := &request{event: &core.Inspect{Name: name}, verb: "inspect", limit: roundLimit(w, core.DefaultTTL)}
 	r.then = func(o core.Outcome) {
 		digest := strings.Repeat("0", 40)
 		if o.Status == core.OK && len(o.Inspection.Holders) > 0 && w.plan.lawless {
 			digest = o.Inspection.Holders[0].Digest
 		}
-		force := &request{event: &core.ForceRelease{Name: name, Digest: digest}, verb: "force_release", limit: nodeTimeout(w, core.DefaultTTL)}
+		force := &request{event: &core.ForceRelease{Name: name, Digest: digest}, verb: "force_release", limit: roundLimit(w, core.DefaultTTL)}
 		force.then = func(core.Outcome) { k.again() }
 		k.client.ask(force)
 	}
@@ -175,7 +175,7 @@ func (k *worker) nonsense() {
 // close ends the client, and starts another one later.
 func (k *worker) close() {
 	w, c := k.world, k.client
-	r := &request{event: &core.Close{}, verb: "close", limit: nodeTimeout(w, core.MaxTTL)}
+	r := &request{event: &core.Close{}, verb: "close", limit: roundLimit(w, core.MaxTTL)}
 	r.then = func(core.Outcome) {
 		for _, event := range []core.Request{&core.Acquire{Name: "a"}, &core.Close{}, &core.Release{Hold: 1}} {
 			c.ask(&request{event: event, verb: "late", wrong: true, then: func(core.Outcome) {}})

@@ -29,8 +29,8 @@ func main() {
 	var (
 		root   = flag.String("root", "..", "root of the checkout")
 		only   = flag.String("only", "", "languages to measure, by commas: go, c, python, asyncio (default all)")
-		rounds = flag.Int("rounds", 20, "rounds that count")
-		length = flag.Duration("run", 150*time.Millisecond, "length of one run")
+		rounds = flag.Int("rounds", 15, "rounds that count")
+		length = flag.Duration("run", 250*time.Millisecond, "length of one run")
 	)
 	flag.Parse()
 	if err := run(*root, *only, *rounds, *length); err != nil {

@@ -58,8 +58,8 @@ def scripts_rounds(setup: Setup) -> Callable[[int], list[Round]]:
     acquire, release = setup.acquire_command(0), setup.release_command(0)
 
     async def pair() -> int:
-        check(await client.execute_command(*acquire))
-        check(await client.execute_command(*release))
+        check(await client.execute_command(*acquire))  # type: ignore[no-untyped-call]
+        check(await client.execute_command(*release))  # type: ignore[no-untyped-call]
         return 1
 
     def share(callers: list[int]) -> Round:

@@ -27,8 +27,8 @@ def scripts_pair(setup: Setup) -> Callable[[], None]:
     acquire, release = setup.acquire_command(0), setup.release_command(0)
 
     def pair() -> None:
-        check(client.execute_command(*acquire))
-        check(client.execute_command(*release))
+        check(client.execute_command(*acquire))  # type: ignore[no-untyped-call]
+        check(client.execute_command(*release))  # type: ignore[no-untyped-call]
 
     return pair
 
