@@ -164,6 +164,8 @@ static void closing(const char *url)
     CHECK(pthread_join(waiter, NULL) == 0);
     EXPECT(REDLOCK_CLOSED, redlock_close(client, &error));
     EXPECT(REDLOCK_CLOSED, redlock_drain(client, &event, 1, &count, &error));
+    EXPECT(REDLOCK_CLOSED, redlock_renew(held, 1000, &error));
+    EXPECT(REDLOCK_CLOSED, redlock_release(held, &error));
     EXPECT(REDLOCK_NOT_HELD, redlock_release(held, &error));
     CHECK(redlock_remaining_ms(held) == 0);
     CHECK(write(fd, "", 0) == -1); /* its descriptor is closed */
