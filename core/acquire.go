@@ -42,6 +42,9 @@ type attempt struct {
 	fence   int64    // what a quorum agrees on
 	grants  []grant
 	cleanup *cleanup // once it did not win, or the hold has ended
+
+	oneVote  [1]vote
+	oneGrant [1]grant
 }
 
 // grant is what one node did with an attempt.
@@ -138,12 +141,12 @@ func checkTTL(ttl Duration) string {
 func (m *Machine) attempt(h *hold) {
 	n := len(m.config.Nodes)
 	a := &attempt{
-		hold:   h,
-		token:  newToken(h.seed, h.attempts, h.who),
-		ttl:    h.lock.ttl,
-		grants: make([]grant, n),
-		round:  round{votes: make([]vote, n), wait: m.config.nodeTimeout(h.lock.ttl)},
+		hold:  h,
+		token: newToken(h.seed, h.attempts, h.who),
+		ttl:   h.lock.ttl,
+		round: round{wait: m.config.nodeTimeout(h.lock.ttl)},
 	}
+	a.votes, a.grants = perNode(n, &a.oneVote), perNode(n, &a.oneGrant)
 	for i := range a.grants {
 		a.grants[i].open, a.grants[i].asked = true, true
 	}

@@ -54,22 +54,14 @@ type call struct {
 	asker  asker
 	node   int
 	script *script.Script
-	args   []string // EVALSHA and so on
+	args   []string // EVALSHA and so on; may be shared by several calls
 	sent   Time
 	wait   Duration // how long the node may take
 	fault  Fault    // of its answer
 	code   int64    // of its answer, if fault is NoFault
 }
 
-// command is a script's call as it goes to a node.
-func command(s *script.Script, keys []string, values ...string) []string {
-	args := make([]string, 0, 3+len(keys)+len(values))
-	args = append(args, "EVALSHA", s.SHA, strconv.Itoa(len(keys)))
-	args = append(args, keys...)
-	return append(args, values...)
-}
-
-// send calls a node. args is from command and may be shared by several calls.
+// send calls a node.
 func (m *Machine) send(c call) {
 	m.lastCall++
 	c.sent = m.now
@@ -163,6 +155,14 @@ func (r *round) prolong(m *Machine) {
 	if r.timer.index != 0 { // else the round is decided
 		m.timers.set(&r.timer, r.timer.owner, m.now.add(r.wait))
 	}
+}
+
+// perNode makes room for something of each node: in one's own place if there is one node, as there mostly is.
+func perNode[T any](nodes int, one *[1]T) []T {
+	if nodes == 1 {
+		return one[:]
+	}
+	return make([]T, nodes)
 }
 
 // timeOut ends the wait for the nodes that have not answered.

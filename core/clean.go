@@ -17,21 +17,25 @@ type cleanup struct {
 	script  *script.Script // undo or release
 	args    []string
 	wait    Duration // for one node's answer
-	done    []bool   // nodes that certainly hold nothing of ours, and never will
-	untold  []int    // how many calls to each node have no answer
-	again   []Time   // when to tell the others again
+	debts   []debt   // by node
+	again   [2]Time  // when to tell those who are not done again
+	stage   int      // how many of these have passed
 	timer   timer
 
-	release *releasing // whoever waits for it, if anybody does
+	op    OpID   // the Release that waits for it, 0 if none does (any more)
+	votes []vote // for that
+	limit Time   // of that
+
+	oneDebt [1]debt
+	oneVote [1]vote
 }
 
-// releasing is a Release that has no outcome yet.
-type releasing struct {
-	op      OpID
-	votes   []vote
-	limit   Time
-	unsure  []bool // nodes where another release than the one that is answered may have been executed
-	retried []bool
+// debt is what a cleanup has still to do at one node.
+type debt struct {
+	done    bool // it certainly holds nothing of ours, and never will
+	untold  int  // how many calls to it have no answer
+	unsure  bool // another release than the one that is answered may have been executed
+	retried bool // the release was sent once more, after a failure
 }
 
 // abandon undoes an attempt that did not win.
@@ -48,44 +52,57 @@ func (m *Machine) clean(h *hold, s *script.Script, op OpID) {
 	c := &cleanup{
 		attempt: a,
 		script:  s,
-		args:    h.lock.cleanCommand(s, a.token),
+		args:    h.lock.command(s, a.token),
 		wait:    wait,
-		done:    make([]bool, n),
-		untold:  make([]int, n),
-		again:   []Time{m.now.add(min(undoAgainAfter, h.lock.ttl/2)), m.now.add(max(undoAgainAfter, h.lock.ttl/2))},
+		again:   [2]Time{m.now.add(min(undoAgainAfter, h.lock.ttl/2)), m.now.add(max(undoAgainAfter, h.lock.ttl/2))},
+		op:      op,
+		limit:   m.now.add(wait),
 	}
+	c.debts = perNode(n, &c.oneDebt)
 	a.cleanup = c
-	if op != 0 {
-		c.release = &releasing{op: op, votes: make([]vote, n), limit: m.now.add(wait), unsure: make([]bool, n), retried: make([]bool, n)}
-		m.owed[op] = c
-	}
 	for i, g := range a.grants {
-		c.done[i] = !g.granted && !g.open
-		if c.done[i] && op != 0 {
-			c.release.votes[i].answer = no
+		c.debts[i].done = !g.granted && !g.open
+	}
+	if op != 0 {
+		c.votes = perNode(n, &c.oneVote)
+		m.owed[op] = c
+		for i := range c.votes {
+			if c.debts[i].done {
+				c.votes[i].answer = no
+			}
 		}
 	}
-	if slices.Contains(c.done, false) {
-		m.cleanups[h.lock.key] = append(m.cleanups[h.lock.key], c)
-		c.tellAll(m)
-		c.schedule(m)
-		if oldest := m.cleanups[h.lock.key][0]; len(m.cleanups[h.lock.key]) > maxCleanups && oldest.release == nil {
-			oldest.forget(m)
-		}
+	if c.finished() {
+		return
+	}
+	m.cleanups[h.lock.key] = append(m.cleanups[h.lock.key], c)
+	c.tellAll(m)
+	c.schedule(m)
+	if oldest := m.cleanups[h.lock.key][0]; len(m.cleanups[h.lock.key]) > maxCleanups && oldest.op == 0 {
+		oldest.forget(m)
 	}
 }
 
-func (c *cleanup) tell(m *Machine, node int) {
-	if c.release != nil && c.untold[node] > 0 {
-		c.release.unsure[node] = true
+// finished tells whether nothing of ours is left anywhere.
+func (c *cleanup) finished() bool {
+	for i := range c.debts {
+		if !c.debts[i].done {
+			return false
+		}
 	}
-	c.untold[node]++
+	return true
+}
+
+func (c *cleanup) tell(m *Machine, node int) {
+	d := &c.debts[node]
+	d.unsure = d.unsure || d.untold > 0
+	d.untold++
 	m.send(call{asker: c, node: node, script: c.script, args: c.args, wait: c.wait})
 }
 
 func (c *cleanup) tellAll(m *Machine) {
-	for node, done := range c.done {
-		if !done {
+	for node := range c.debts {
+		if !c.debts[node].done {
 			c.tell(m, node)
 		}
 	}
@@ -94,37 +111,36 @@ func (c *cleanup) tellAll(m *Machine) {
 // schedule sets the timer: for the release's limit, the next repetition, or the end.
 func (c *cleanup) schedule(m *Machine) {
 	at := Never
-	if len(c.again) > 0 {
-		at = c.again[0]
+	if c.stage < len(c.again) {
+		at = c.again[c.stage]
 	}
-	if c.release != nil {
-		at = min(at, c.release.limit)
+	if c.op != 0 {
+		at = min(at, c.limit)
 	}
 	m.timers.set(&c.timer, c, at)
 }
 
 func (c *cleanup) prolong(m *Machine) {
-	if c.release != nil {
-		c.release.limit = m.now.add(c.wait)
+	if c.op != 0 {
+		c.limit = m.now.add(c.wait)
 		c.schedule(m)
 	}
 }
 
 func (c *cleanup) wake(m *Machine) {
-	if r := c.release; r != nil && m.now >= r.limit {
-		timedOut := round{votes: r.votes, wait: c.wait}
+	if c.op != 0 && m.now >= c.limit {
+		timedOut := round{votes: c.votes, wait: c.wait}
 		timedOut.timeOut()
 		c.decide(m)
 	}
-	due := 0
-	for due < len(c.again) && m.now >= c.again[due] {
-		due++
+	before := c.stage
+	for c.stage < len(c.again) && m.now >= c.again[c.stage] {
+		c.stage++
 	}
-	if due > 0 {
-		c.again = c.again[due:]
+	if c.stage > before {
 		c.tellAll(m)
 	}
-	if len(c.again) == 0 && c.release == nil {
+	if c.stage == len(c.again) && c.op == 0 {
 		c.forget(m)
 		return
 	}
@@ -134,40 +150,42 @@ func (c *cleanup) wake(m *Machine) {
 // answered brings a node's answer to an undo or release.
 func (c *cleanup) answered(m *Machine, answered *call, v vote, _ []Value) {
 	node := answered.node
-	c.untold[node]--
-	if v.answer == yes || v.answer == no && !c.attempt.grants[node].open {
-		c.done[node] = true
+	d, g := &c.debts[node], &c.attempt.grants[node]
+	d.untold--
+	if v.answer == yes || v.answer == no && !g.open {
+		d.done = true
 	}
-	if r := c.release; r != nil {
+	if c.op != 0 {
 		failed := answered.fault == Unknown || answered.fault == Refused
-		r.unsure[node] = r.unsure[node] || answered.fault == Unknown
-		if failed && !r.retried[node] {
-			r.retried[node] = true
+		d.unsure = d.unsure || answered.fault == Unknown
+		if failed && !d.retried {
+			d.retried = true
 			c.tell(m, node)
 			return
 		}
-		if v.answer == no && r.unsure[node] && m.now < c.attempt.grants[node].end {
+		if v.answer == no && d.unsure && m.now < g.end {
 			v.answer = yes // gone, or another's already: by our own release, since the lease there is not over
 		}
-		if r.votes[node].answer != yes {
-			r.votes[node] = v
+		if c.votes[node].answer != yes {
+			c.votes[node] = v
 		}
 		c.decide(m)
 	}
-	if !slices.Contains(c.done, false) {
+	if c.finished() {
 		c.forget(m)
 	}
 }
 
 // settled brings a node's late answer to the acquire itself.
 func (c *cleanup) settled(m *Machine, node int, granted bool) {
+	d, g := &c.debts[node], &c.attempt.grants[node]
 	switch {
-	case c.done[node]:
+	case d.done:
 	case granted: // after the undo, for all we know
 		c.tell(m, node)
-	case !c.attempt.grants[node].open && !c.attempt.grants[node].granted:
-		c.done[node] = true
-		if !slices.Contains(c.done, false) && c.release == nil {
+	case !g.open && !g.granted:
+		d.done = true
+		if c.finished() && c.op == 0 {
 			c.forget(m)
 		}
 	}
@@ -175,21 +193,21 @@ func (c *cleanup) settled(m *Machine, node int, granted bool) {
 
 // decide answers the release when a quorum has confirmed it, or can't.
 func (c *cleanup) decide(m *Machine) {
-	switch t := count(c.release.votes); {
+	switch t := count(c.votes); {
 	case t.won():
 		c.answerRelease(m, Outcome{Status: OK})
 	case t.refused():
 		c.answerRelease(m, Outcome{Status: Lost, Message: "its key was gone or another's before the release"})
 	case t.hopeless():
-		o := m.verdict(c.release.votes)
+		o := m.verdict(c.votes)
 		o.Message += "; the release is being repeated in the background"
 		c.answerRelease(m, o)
 	}
 }
 
 func (c *cleanup) answerRelease(m *Machine, o Outcome) {
-	o.Op = c.release.op
-	c.release = nil
+	o.Op = c.op
+	c.op = 0
 	m.outcome(o)
 }
 
@@ -216,7 +234,7 @@ func (c *cleanup) forget(m *Machine) {
 func (m *Machine) unresolved(key string) (tokens []string) {
 	list := m.cleanups[key]
 	for _, c := range list[max(0, len(list)-maxUnresolved):] {
-		if c.release == nil { // else its owner still waits to hear that it was there
+		if c.op == 0 { // else its owner still waits to hear that it was there
 			tokens = append(tokens, c.attempt.token)
 		}
 	}

@@ -39,9 +39,9 @@ func (m *Machine) query(q *query, kind Kind, name string, s *script.Script, dige
 		return
 	}
 	l.fence = fenceKey(l.key)
-	args := command(s, l.keys())
+	args := l.command(s)
 	if q.force {
-		args = l.cleanCommand(s, digest)
+		args = l.command(s, digest)
 	}
 	wait := m.config.nodeTimeout(l.ttl)
 	q.round = round{votes: make([]vote, len(m.config.Nodes)), wait: wait}

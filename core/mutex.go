@@ -15,27 +15,26 @@ type lock struct {
 
 func ms(d Duration) string { return strconv.FormatInt(int64(d/Millisecond), 10) }
 
-// keys are the lock's, and its fence counter's if it has one.
-func (l *lock) keys() []string {
-	if l.fence == "" {
-		return []string{l.key}
+// command is a script's call for this lock as it goes to a node: its keys are the lock's and, if it has one and the
+// script wants it, its fence counter's.
+func (l *lock) command(s *script.Script, values ...string) []string {
+	args := make([]string, 0, 5+len(values))
+	args = append(args, "EVALSHA", s.SHA, "1", l.key)
+	if l.fence != "" && s.Fences {
+		args[2] = "2"
+		args = append(args, l.fence)
 	}
-	return []string{l.key, l.fence}
+	return append(args, values...)
 }
 
 func (l *lock) acquireCommand(token, proposed string, unresolved []string) []string {
-	values := append([]string{token, ms(l.ttl), ms(fenceTTL(l.ttl)), proposed}, unresolved...)
-	return command(script.MutexAcquire, l.keys(), values...)
+	return append(l.command(script.MutexAcquire, token, ms(l.ttl), ms(fenceTTL(l.ttl)), proposed), unresolved...)
 }
 
 func (l *lock) raiseCommand(token string, fence int64) []string {
-	return command(script.MutexRaise, l.keys(), token, strconv.FormatInt(fence, 10), ms(fenceTTL(l.ttl)))
+	return l.command(script.MutexRaise, token, strconv.FormatInt(fence, 10), ms(fenceTTL(l.ttl)))
 }
 
 func (l *lock) renewCommand(token string) []string {
-	return command(script.MutexRenew, l.keys(), token, ms(l.ttl), ms(fenceTTL(l.ttl)))
-}
-
-func (l *lock) cleanCommand(s *script.Script, token string) []string {
-	return command(s, []string{l.key}, token)
+	return l.command(script.MutexRenew, token, ms(l.ttl), ms(fenceTTL(l.ttl)))
 }

@@ -142,6 +142,10 @@ func (d *Driver) Do(ctx context.Context, event core.Request) Result {
 		if ready == nil {
 			return r.result
 		}
+		if ctx.Done() == nil { // a select costs more
+			<-ready
+			return r.result
+		}
 		select {
 		case <-ready:
 			return r.result

@@ -143,6 +143,7 @@ func (n *node) enqueue(call core.Call) {
 
 // run sends pipelines until nothing waits.
 func (n *node) run() {
+	var spare []queued // the last batch's memory
 	for {
 		failure, ok := n.connect()
 		if !ok {
@@ -155,7 +156,7 @@ func (n *node) run() {
 			return
 		}
 		batch := n.queue
-		n.queue = nil
+		n.queue = spare[:0]
 		if len(batch) > maxBatch {
 			n.queue = append(n.queue, batch[maxBatch:]...)
 			batch = batch[:maxBatch]
@@ -167,6 +168,8 @@ func (n *node) run() {
 		} else {
 			answers = n.pipeline(batch)
 		}
+		clear(batch)
+		spare = batch
 		n.driver.perform(n.driver.step(answers...))
 		if n.alone != n.redis && n.alone.PoolStats().TotalConns == 0 {
 			n.alone.Ping(untilTime(time.Now().Add(connectTime))) // for the next lone caller

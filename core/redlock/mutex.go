@@ -125,57 +125,26 @@ func (l *Lock) Do(ctx context.Context, f func(ctx context.Context, held *Held) e
 type Held struct {
 	hold    *driver.Hold
 	client  *Client
-	ending  *ending
 	cleanup runtime.Cleanup
-}
 
-// ending is the context of a hold, made when it is first asked for: most holders never do. It does not refer to the Held.
-type ending struct {
-	mu     sync.Mutex
-	cause  error // nil: not ended
-	ctx    context.Context
-	cancel context.CancelCauseFunc // nil: not asked for
+	mu       sync.Mutex
+	context  context.Context // made when it is first asked for: most holders never do
+	end      context.CancelCauseFunc
+	released bool
 }
-
-// context gives the context.
-func (e *ending) context() context.Context {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.cancel == nil {
-		e.ctx, e.cancel = context.WithCancelCause(context.Background())
-		if e.cause != nil {
-			e.cancel(e.cause)
-		}
-	}
-	return e.ctx
-}
-
-// end ends it; the first cause counts.
-func (e *ending) end(cause error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.cause != nil {
-		return
-	}
-	e.cause = cause
-	if e.cancel != nil {
-		e.cancel(cause)
-	}
-}
-
-var errReleased = &Error{Status: core.NotHeld, Message: "it was released"}
 
 func newHeld(c *Client, hold *driver.Hold) *Held {
-	held := &Held{hold: hold, client: c, ending: &ending{}}
-	ending := held.ending
-	hold.OnLost(func(cause string) { ending.end(&Error{Status: core.Lost, Message: cause}) })
-	held.cleanup = runtime.AddCleanup(held, func(hold *driver.Hold) {
-		if _, lost := hold.Lost(); !lost {
-			c.logger.Warn("redlock: a lock was garbage-collected unreleased; releasing it", "name", hold.Name)
-		}
-		hold.SubmitRelease(func(driver.Result) {})
-	}, hold)
+	held := &Held{hold: hold, client: c}
+	held.cleanup = runtime.AddCleanup(held, c.collected, hold)
 	return held
+}
+
+// collected releases a hold whose Held was garbage-collected.
+func (c *Client) collected(hold *driver.Hold) {
+	if _, lost := hold.Lost(); !lost {
+		c.logger.Warn("redlock: a lock was garbage-collected unreleased; releasing it", "name", hold.Name)
+	}
+	hold.SubmitRelease(func(driver.Result) {})
 }
 
 // Name is the lock's name, without the client's prefix.
@@ -196,8 +165,21 @@ type heldKey struct{}
 // Context ends when the lock is lost, with a cause that matches ErrLost, or released, with one that
 // matches ErrNotHeld. As long as it is in use the lock is not garbage-collected.
 func (h *Held) Context() context.Context {
-	return context.WithValue(h.ending.context(), heldKey{}, h)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.context == nil {
+		ctx, cancel := context.WithCancelCause(context.Background())
+		h.context, h.end = ctx, cancel
+		if h.released {
+			cancel(errReleased)
+		} else { // the callback must not refer to the Held
+			h.hold.OnLost(func(cause string) { cancel(&Error{Status: core.Lost, Message: cause}) })
+		}
+	}
+	return context.WithValue(h.context, heldKey{}, h)
 }
+
+var errReleased = &Error{Status: core.NotHeld, Message: "it was released"}
 
 // Renew extends the lease to ttl from now; 0 means the ttl that it has. ErrLost: stop the work.
 // ErrUnavailable: held until the old deadline, or the new one if that is earlier.
@@ -212,6 +194,11 @@ func (h *Held) Renew(ctx context.Context, ttl time.Duration) error {
 func (h *Held) Release() error {
 	h.cleanup.Stop()
 	err := h.hold.Release()
-	h.ending.end(errReleased)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.released = true
+	if h.end != nil {
+		h.end(errReleased)
+	}
 	return wrap(err)
 }

@@ -22,30 +22,33 @@ type Script struct {
 	Name   string // its file, without ".lua"
 	Source string
 	SHA    string // of Source, as EVALSHA takes it
+	Fences bool   // it takes the fence counter's key after the lock's, if the lock has one
 }
 
 //go:embed *.lua
 var files embed.FS
 
+const fences = true
+
 // The scripts of the mutex.
 var (
-	MutexAcquire = load("mutex", "acquire")
-	MutexRaise   = load("mutex", "raise")
-	MutexRenew   = load("mutex", "renew")
-	MutexRelease = load("mutex", "release")
-	MutexUndo    = load("mutex", "undo")
-	MutexInspect = load("mutex", "inspect")
-	MutexForce   = load("mutex", "force")
+	MutexAcquire = load("mutex", "acquire", fences)
+	MutexRaise   = load("mutex", "raise", fences)
+	MutexRenew   = load("mutex", "renew", fences)
+	MutexRelease = load("mutex", "release", !fences)
+	MutexUndo    = load("mutex", "undo", !fences)
+	MutexInspect = load("mutex", "inspect", fences)
+	MutexForce   = load("mutex", "force", !fences)
 )
 
 // All lists every script.
 var All = []*Script{MutexAcquire, MutexRaise, MutexRenew, MutexRelease, MutexUndo, MutexInspect, MutexForce}
 
 // load joins what a kind's scripts have in common with the one of a verb.
-func load(kind, verb string) *Script {
+func load(kind, verb string, fences bool) *Script {
 	name := kind + "_" + verb
 	source := read(kind) + read(name)
-	return &Script{Name: name, Source: source, SHA: Digest(source)}
+	return &Script{Name: name, Source: source, SHA: Digest(source), Fences: fences}
 }
 
 func read(name string) string {
