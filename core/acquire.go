@@ -24,7 +24,7 @@ type hold struct {
 	next        Time     // attempt, while pausing
 	backoff     Duration // before the next attempt that found too few nodes; 0: the last one did not
 	badSince    Time     // since when it finds too few nodes, if backoff is not 0
-	lastFailure Outcome  // of the attempt before; OK: none has ended yet
+	lastFailure *Outcome // of the attempt before; nil: none has ended yet
 
 	// While it is held.
 	deadline Time
@@ -298,7 +298,7 @@ func (m *Machine) loseAttempt(h *hold, failure Outcome) {
 		m.answerAcquire(h, failure)
 		return
 	}
-	h.lastFailure = failure
+	h.lastFailure = &failure
 	m.move(h, refused)
 	h.next = m.now.add(retryIn)
 	m.schedule(h)
@@ -385,8 +385,10 @@ func (h *hold) wake(m *Machine) {
 // timeOut ends an acquire whose limit has passed: TIMEOUT if someone else held the lock, UNAVAILABLE
 // if too few nodes answered.
 func (m *Machine) timeOut(h *hold) {
-	failure := h.lastFailure
-	if failure.Status == OK { // the first attempt is still in flight
+	var failure Outcome
+	if h.lastFailure != nil {
+		failure = *h.lastFailure
+	} else { // the first attempt is still in flight
 		failure = m.verdict(h.attempt.votes)
 	}
 	if failure.Status == Held {

@@ -65,7 +65,12 @@ type call struct {
 func (m *Machine) send(c call) {
 	m.lastCall++
 	c.sent = m.now
-	m.calls[m.lastCall] = &c
+	kept := &call{}
+	if last := len(m.spare) - 1; last >= 0 {
+		kept, m.spare = m.spare[last], m.spare[:last]
+	}
+	*kept = c
+	m.calls[m.lastCall] = kept
 	m.effects.Calls = append(m.effects.Calls, Call{ID: m.lastCall, Node: c.node, Args: c.args, Timeout: c.wait})
 }
 
@@ -91,7 +96,13 @@ func (m *Machine) answered(e *Answer) {
 		v = vote{answer: noAnswer, unsupported: true, cause: "the server is " + m.nodes[c.node].facts.Version + "; 6.2 or newer is needed"}
 	}
 	c.asker.answered(m, c, v, values)
+	if len(m.spare) < maxSpare {
+		*c = call{}
+		m.spare = append(m.spare, c)
+	}
 }
+
+const maxSpare = 1024
 
 // read decodes the reply of a script. Whatever makes no sense is a failure that the node has answered.
 func (c *call) read(e *Answer) (vote, []Value) {

@@ -16,6 +16,7 @@ type Machine struct {
 	holds    map[OpID]*hold   // by the id of their acquire, until they end
 	owed     map[OpID]owner   // requests that have no outcome yet
 	calls    map[CallID]*call // calls that have no answer yet
+	spare    []*call          // memory of calls that have one
 	cleanups map[string][]*cleanup
 	nodes    []node
 

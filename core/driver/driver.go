@@ -70,7 +70,8 @@ type request struct {
 	release  core.OpID     // the hold that it releases, if it is a release
 	finished bool
 	result   Result
-	ready    chan struct{} // closed after it is finished; made when somebody has to wait
+	ready    chan struct{} // tells whoever waits to look again
+	waited   bool          // somebody waits
 	done     func(Result)  // called when finished, without the mutex; nil if somebody waits
 }
 
@@ -129,8 +130,11 @@ func who(language string) string {
 // Do makes a request and waits for its end. When ctx ends first the request is cancelled.
 // Seed and Wall of an Acquire are filled in.
 func (d *Driver) Do(ctx context.Context, event core.Request) Result {
+	r := requests.Get().(*request)
+	defer requests.Put(r)
+	*r = request{ready: r.ready}
 	patience := patience(ctx, event)
-	r, work := d.begin(event, nil)
+	work := d.begin(r, event)
 	for {
 		if call, client := d.alone(r, work, patience); client != nil {
 			// One call to one node that is not busy: no other goroutine is needed.
@@ -138,17 +142,16 @@ func (d *Driver) Do(ctx context.Context, event core.Request) Result {
 			continue
 		}
 		d.perform(work)
-		ready := d.waitFor(r)
-		if ready == nil {
+		work.calls, work.ready, work.done = nil, nil, nil
+		if !d.mustWait(r) {
 			return r.result
 		}
 		if ctx.Done() == nil { // a select costs more
-			<-ready
-			return r.result
+			<-r.ready
+			continue
 		}
 		select {
-		case <-ready:
-			return r.result
+		case <-r.ready:
 		case <-ctx.Done():
 			work = d.step(&core.Cancel{Op: r.result.Op})
 			ctx = context.WithoutCancel(ctx)
@@ -156,6 +159,9 @@ func (d *Driver) Do(ctx context.Context, event core.Request) Result {
 		}
 	}
 }
+
+// requests are used again, by Do: most of what a call leaves to the garbage collector would be these.
+var requests = sync.Pool{New: func() any { return &request{ready: make(chan struct{}, 1)} }}
 
 // patience is how long the caller itself may be blocked by one call.
 func patience(ctx context.Context, event core.Request) core.Duration {
@@ -172,9 +178,11 @@ func patience(ctx context.Context, event core.Request) core.Duration {
 // Submit makes a request and returns at once. done is called exactly once, from any goroutine,
 // possibly before Submit returns; it must not block.
 func (d *Driver) Submit(event core.Request, done func(Result)) core.OpID {
-	r, work := d.begin(event, done)
+	r := &request{done: done}
+	work := d.begin(r, event)
+	op := r.result.Op
 	d.perform(work)
-	return r.result.Op
+	return op
 }
 
 // Cancel ends an acquire or renew that has not ended yet with CANCELED.
@@ -201,8 +209,7 @@ func (d *Driver) disconnect() {
 }
 
 // begin steps the request.
-func (d *Driver) begin(event core.Request, done func(Result)) (r *request, w work) {
-	r = &request{done: done}
+func (d *Driver) begin(r *request, event core.Request) (w work) {
 	if e, ok := event.(*core.Acquire); ok {
 		r.acquire = e
 		rand.Read(e.Seed[:]) // never fails: crypto/rand ends the process instead
@@ -219,10 +226,10 @@ func (d *Driver) begin(event core.Request, done func(Result)) (r *request, w wor
 	d.requests[d.lastOp] = r
 	if d.failure != nil {
 		d.finish(&core.Outcome{Op: d.lastOp, Status: core.Internal, Message: d.failure.Message}, &w)
-		return r, w
+		return w
 	}
 	d.stepLocked(Now(), event, &w)
-	return r, w
+	return w
 }
 
 // alone takes out the one call that this work is, if its maker may do it itself, and tells by which client; else nil. Whoever
@@ -240,15 +247,10 @@ func (d *Driver) alone(r *request, w work, patience core.Duration) (core.Call, *
 	return w.calls[0], d.nodes[0].enter()
 }
 
-// waitFor gives what to wait for, or nil if the request has its result.
-func (d *Driver) waitFor(r *request) <-chan struct{} {
+// mustWait tells whether a request has no result yet; then r.ready tells when to look again.
+func (d *Driver) mustWait(r *request) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if r.finished {
-		return nil
-	}
-	if r.ready == nil {
-		r.ready = make(chan struct{})
-	}
-	return r.ready
+	r.waited = !r.finished
+	return r.waited
 }

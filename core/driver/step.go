@@ -10,7 +10,7 @@ import (
 // work is what a step wants done without the mutex.
 type work struct {
 	calls []core.Call
-	ready []chan struct{} // to close: woken earlier, waiters would only queue for the mutex
+	ready []chan struct{} // of waiters to wake: earlier they would only queue for the mutex
 	done  []func()        // callbacks
 	other bool            // subscriptions were passed on
 }
@@ -87,7 +87,7 @@ func (d *Driver) finish(o *core.Outcome, w *work) {
 		d.holds[o.Op] = h
 		r.result.Hold = h
 	}
-	if r.ready != nil {
+	if r.waited {
 		w.ready = append(w.ready, r.ready)
 	}
 	if r.done != nil {
@@ -120,7 +120,10 @@ func (d *Driver) perform(w work) {
 		d.nodes[call.Node].enqueue(call)
 	}
 	for _, ready := range w.ready {
-		close(ready)
+		select {
+		case ready <- struct{}{}:
+		default: // it was told, and has not looked yet
+		}
 	}
 	for _, f := range w.done {
 		f()
