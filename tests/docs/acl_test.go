@@ -1,0 +1,74 @@
+package docs
+
+import (
+	"context"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/libredlock/libredlock/core/redlock"
+	"github.com/libredlock/libredlock/tests/internal/testredis"
+)
+
+// TestTheACLSuffices: the rights that reference.md asks for are enough for every verb, and bound to the names.
+func TestTheACLSuffices(t *testing.T) {
+	page, err := os.ReadFile("../../docs/reference.md")
+	require.NoError(t, err)
+	rule := regexp.MustCompile(`(?m)^    ACL SETUSER (locks .*)$`).FindStringSubmatch(string(page))
+	require.NotNil(t, rule)
+	rights := strings.Fields(rule[1])
+	without := func(drop ...string) []string {
+		kept := []string{}
+		for _, right := range rights {
+			if !strings.Contains(strings.Join(drop, " "), right) {
+				kept = append(kept, right)
+			}
+		}
+		return kept
+	}
+	for name, rights := range map[string][]string{"all": rights, "without info": without("+info", "+command|info")} {
+		t.Run(name, func(t *testing.T) {
+			ctx := context.Background()
+			servers := testredis.StartN(t, 3)
+			urls := testredis.URLs(servers)
+			for i, server := range servers {
+				args := []any{"ACL", "SETUSER"}
+				for _, right := range rights {
+					args = append(args, right)
+				}
+				server.Do(args...)
+				server.Do("SCRIPT", "FLUSH")
+				// Counters that differ: one node is ahead of the clocks, and the others have to be raised.
+				if i == 0 {
+					server.Do("SET", "{app:x}:redlock:mutex:fence:app:x", time.Now().Add(time.Hour).UnixMicro())
+				}
+				urls[i] = strings.Replace(urls[i], "redis://", "redis://locks:secret@", 1)
+			}
+			client, err := redlock.Open(ctx, redlock.Config{Nodes: urls, NodeTimeout: 2 * time.Second})
+			require.NoError(t, err)
+			defer client.Close()
+
+			held, err := client.Mutex("app:x").TryAcquire(ctx)
+			require.NoError(t, err)
+			require.NoError(t, held.Renew(ctx, 20*time.Second))
+			_, err = client.Mutex("app:x").TryAcquire(ctx)
+			require.ErrorIs(t, err, redlock.ErrHeld)
+			found, err := client.Inspect(ctx, "app:x")
+			require.NoError(t, err)
+			require.NoError(t, client.ForceRelease(ctx, "app:x", found.Holders[0].Digest))
+			require.ErrorIs(t, held.Release(), redlock.ErrLost)
+			held, err = client.Mutex("app:x").TryAcquire(ctx)
+			require.NoError(t, err)
+			require.NoError(t, held.Release())
+
+			_, err = client.Mutex("other").TryAcquire(ctx)
+			require.ErrorIs(t, err, redlock.ErrUnavailable)
+			require.ErrorContains(t, err, "permission")
+			require.NotContains(t, err.Error(), "secret")
+		})
+	}
+}
