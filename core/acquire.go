@@ -291,7 +291,7 @@ func (a *attempt) deadline() Time {
 func (m *Machine) loseAttempt(h *hold, failure Outcome) {
 	retryIn := m.pause(h, failure)
 	m.abandon(h.attempt)
-	final := failure.Status != Held && failure.Status != Unavailable
+	final := failure.Status != Held && (failure.Status != Unavailable || inVain(h.attempt.votes))
 	weary := h.limit == Never && h.backoff > 0 && m.now >= h.badSince.add(m.config.UnavailableAfter)
 	if !h.limited || final || weary {
 		m.move(h, failed)

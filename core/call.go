@@ -1,6 +1,7 @@
 package core
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,6 +23,7 @@ type vote struct {
 	answer      answer
 	wrongKind   string // the type that stands at the key, if that is why it said no
 	unsupported bool   // it failed because the server can't do it
+	denied      bool   // it failed because of how the client is configured: asking again won't help
 	cause       string // why it failed
 }
 
@@ -91,9 +93,9 @@ func (m *Machine) answered(e *Answer) {
 		e = &Answer{Call: e.Call, Fault: Refused, Cause: e.Cause} // given up meanwhile: as good as never sent
 	}
 	v, values := c.read(e)
-	if m.nodes[c.node].tooOld {
+	if unfit := m.nodes[c.node].unfit; unfit != "" {
 		c.fault = ErrorReply
-		v = vote{answer: noAnswer, unsupported: true, cause: "the server is " + m.nodes[c.node].facts.Version + "; 6.2 or newer is needed"}
+		v = vote{answer: noAnswer, unsupported: m.nodes[c.node].tooOld, denied: true, cause: unfit}
 	}
 	c.asker.answered(m, c, v, values)
 	if len(m.spare) < maxSpare {
@@ -108,8 +110,12 @@ const maxSpare = 1024
 func (c *call) read(e *Answer) (vote, []Value) {
 	c.fault = e.Fault
 	if e.Fault != NoFault {
-		unsupported := e.Fault == ErrorReply && strings.HasPrefix(e.Cause, "ERR unknown command")
-		return vote{answer: noAnswer, cause: e.Cause, unsupported: unsupported}, nil
+		return vote{
+			answer:      noAnswer,
+			cause:       e.Cause,
+			unsupported: e.Fault == ErrorReply && strings.HasPrefix(e.Cause, "ERR unknown command"),
+			denied:      e.Fault == ErrorReply && slices.ContainsFunc(denials, func(d string) bool { return strings.HasPrefix(e.Cause, d) }),
+		}, nil
 	}
 	if len(e.Reply) > 0 && !e.Reply[0].IsString {
 		c.code = e.Reply[0].Int
@@ -125,6 +131,9 @@ func (c *call) read(e *Answer) (vote, []Value) {
 	}
 	return c.senseless(), nil
 }
+
+// denials are how errors begin that only a change of user, password, rights or database mends.
+var denials = []string{"WRONGPASS", "NOAUTH", "NOPERM", "ERR DB index", "ERR invalid password", "ERR Protocol error: unauthenticated"}
 
 // senseless makes an answer that no script gives a failure.
 func (c *call) senseless() vote {
@@ -185,19 +194,32 @@ func (r *round) timeOut() {
 	}
 }
 
-// causes lists the nodes that failed, and those that have not answered yet.
+// causes lists the nodes that failed, then those that have not answered yet.
 func (m *Machine) causes(votes []vote) (causes []NodeCause) {
-	for i := range votes {
-		cause := votes[i].cause
-		switch votes[i].answer {
-		case yes, no:
-			continue
-		case pending:
-			cause = "no answer yet"
+	for _, of := range []answer{noAnswer, pending} {
+		for i := range votes {
+			if votes[i].answer != of {
+				continue
+			}
+			cause := votes[i].cause
+			if of == pending {
+				cause = "no answer yet"
+			}
+			causes = append(causes, NodeCause{Node: i, Address: m.config.Nodes[i], Cause: cause})
 		}
-		causes = append(causes, NodeCause{Node: i, Address: m.config.Nodes[i], Cause: cause})
 	}
 	return causes
+}
+
+// inVain tells whether so many nodes deny the client that asking again won't help.
+func inVain(votes []vote) bool {
+	denied := 0
+	for i := range votes {
+		if votes[i].denied {
+			denied++
+		}
+	}
+	return denied > len(votes)-quorum(len(votes))
 }
 
 // verdict puts a question that was not won into words.
@@ -222,7 +244,7 @@ func (m *Machine) verdict(votes []vote) Outcome {
 	case unsupported > len(votes)-need:
 		return Outcome{Status: Unsupported, Message: "the server lacks what libredlock needs", Nodes: m.causes(votes)}
 	case len(votes) == 1:
-		return Outcome{Status: Unavailable, Message: "the node did not answer as it should", Nodes: m.causes(votes)}
+		return Outcome{Status: Unavailable, Message: "the node failed", Nodes: m.causes(votes)}
 	}
 	message := strconv.Itoa(t.failed) + " of " + strconv.Itoa(len(votes)) + " nodes failed"
 	if t.pending > 0 {

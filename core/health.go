@@ -15,15 +15,31 @@ func (m *Machine) connected(e *Connected) {
 	before := n.facts
 	n.facts = e.Facts
 	n.tooOld = olderThan(e.Facts.Version, 6, 2)
+	wasUnfit := n.unfit
+	n.unfit = m.unfit(e.Node)
 	warn := func(now, was bool, cause string) {
 		if now && !was {
 			m.notice(Notice{Kind: NoticeHealth, Node: e.Node, Cause: cause})
 		}
 	}
 	warn(e.Facts.Unreadable, before.Unreadable, "INFO can't be read: version, role and eviction are unknown")
-	warn(n.tooOld, olderThan(before.Version, 6, 2), "the server is "+e.Facts.Version+"; 6.2 or newer is needed")
+	warn(n.unfit != "", wasUnfit == n.unfit, n.unfit)
 	warn(e.Facts.Replica, before.Replica, "the server is a read-only replica: nothing can be locked on it")
 	warn(e.Facts.Evicts, before.Evicts, "maxmemory-policy evicts keys: locks and fence counters may vanish; set noeviction")
+}
+
+// unfit tells why the answers of a node don't count: "" if they do.
+func (m *Machine) unfit(node int) string {
+	n := &m.nodes[node]
+	if n.tooOld {
+		return "the server is " + n.facts.Version + "; 6.2 or newer is needed"
+	}
+	for i := range m.nodes[:node] {
+		if n.facts.RunID != "" && m.nodes[i].facts.RunID == n.facts.RunID {
+			return "this is the same server as node " + strconv.Itoa(i) + " (" + m.config.Nodes[i] + "): each node must be an independent one"
+		}
+	}
+	return ""
 }
 
 // olderThan compares a version like "7.0.15"; one that can't be read is not older.

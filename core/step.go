@@ -28,7 +28,8 @@ type Machine struct {
 // node is what is known about one node.
 type node struct {
 	facts  Facts
-	tooOld bool // a server without what the scripts need
+	tooOld bool   // a server without what the scripts need
+	unfit  string // why its answers don't count; "" if they do
 }
 
 // owner is what a request belongs to.

@@ -54,7 +54,13 @@ func toggle(on bool) core.Toggle {
 	return core.Off
 }
 
-func micros(d time.Duration) core.Duration { return core.Duration(d.Microseconds()) }
+// micros keeps what is too short to be said from becoming 0, which means the default.
+func micros(d time.Duration) core.Duration {
+	if d != 0 && d.Microseconds() == 0 {
+		return core.Duration(max(-1, min(1, d)))
+	}
+	return core.Duration(d.Microseconds())
+}
 
 // Mutex describes a lock that one holder at a time has: a name of 1 to 1024 bytes of UTF-8 and options.
 func (c *Client) Mutex(name string, options ...Option) *Lock {

@@ -85,7 +85,7 @@ func (w *world) newClient(index int) *client {
 func (c *client) connect() {
 	w := c.world
 	for i := range w.nodes {
-		facts := core.Facts{Version: "7.2.4", RunID: "run", UptimeS: 86_400, Evicts: w.chance(0.1), Replica: w.chance(0.05), Unreadable: w.chance(0.05)}
+		facts := core.Facts{Version: "7.2.4", RunID: "run" + strconv.Itoa(i), UptimeS: 86_400, Evicts: w.chance(0.1), Replica: w.chance(0.05), Unreadable: w.chance(0.05)}
 		if i == 0 && w.plan.tooOld && w.phase == storm {
 			facts.Version = "5.0.14"
 		}
