@@ -158,8 +158,9 @@ REDLOCK_CHECKED redlock_status redlock_open(const redlock_options *options, redl
 redlock_status redlock_close(redlock_client client, redlock_error *error);
 
 /*
- * Acquires, waiting up to request->wait_ms.
- * OK: *held is yours until redlock_release. Never drop it without: nobody else can release it.
+ * Acquires, waiting up to request->wait_ms. Signals don't end a wait: for that use a finite wait_ms in a loop, or
+ * redlock_submit_acquire with redlock_cancel. redlock_close from another thread ends it too.
+ * OK: *held is yours until redlock_release. Never drop it without, by exit() either: nobody else can release it.
  * HELD (wait_ms 0), TIMEOUT, UNAVAILABLE, WRONG_KIND, INVALID, UNSUPPORTED, CLOSED: nothing is held,
  * and what an attempt may have left on a node is being removed.
  */

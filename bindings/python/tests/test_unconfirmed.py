@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import sys
 
 import pytest
 import redis
@@ -36,6 +37,21 @@ def test_is_logged_by_async_with(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "libredlock"):
         asyncio.run(soon(main()))
     assert "the release of lock 'first' is not confirmed" in caplog.text
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="exceptions have no notes before 3.11")
+def test_a_loss_is_noted_at_what_the_body_raised(
+    client: Client, server: redis.Redis, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with (
+        caplog.at_level(logging.WARNING, "libredlock"),
+        pytest.raises(KeyError) as caught,
+        client.mutex(name),
+    ):
+        server.delete(name)
+        raise KeyError("work")
+    assert any("LockLost" in note for note in caught.value.__notes__)
+    assert name in caplog.text
 
 
 def stop(path: str) -> None:

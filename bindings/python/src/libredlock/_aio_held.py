@@ -101,13 +101,14 @@ class AsyncHeld(BaseHeld[AsyncLost]):
                 await body.settle(error)
                 if error is None or isinstance(error, asyncio.CancelledError):
                     raise self._loss() from error
+                self._left(self._loss(), error)
                 return
         if not self._handle:
             return  # the body released it
         try:
             await self.release()
         except RedlockError as failure:
-            self._left(failure, kind is not None)
+            self._left(failure, error)
 
 
 class _Body:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import logging
+import sys
 from collections.abc import Callable
 from types import TracebackType
 from typing import Generic, TypeVar
@@ -117,16 +118,21 @@ class BaseHeld(Generic[L]):
             return Closed(self._session.closed)
         return LockLost(f"lock {self._name!r} was lost: {self._lost.reason}")
 
-    def _left(self, failure: RedlockError, body_raised: bool) -> None:
-        """Handles a release that failed at the end of a with statement, in an except block.
+    def _left(self, failure: RedlockError, error: BaseException | None) -> None:
+        """Handles a release that failed at the end of a with statement.
 
-        What the body raised is what the caller is to see. A release that could not be confirmed
-        is only logged: the body has done its work, and Unavailable would ask for it again.
+        What the body raised is what the caller is to see, with a note of the failure. A release
+        that could not be confirmed is only logged: the body has done its work, and Unavailable
+        would ask for it again.
         """
-        if not body_raised and not isinstance(failure, Unavailable):
+        if error is None and not isinstance(failure, Unavailable):
             raise failure
-        if not isinstance(failure, LockLost):
+        if isinstance(failure, Unavailable):
             logger.warning("the release of lock %r is not confirmed: %s", self._name, failure)
+        else:
+            logger.warning("lock %r: %s", self._name, failure)
+        if error is not None and sys.version_info >= (3, 11):
+            error.add_note(f"{type(failure).__name__}: {failure}")
 
 
 class Held(BaseHeld[Lost]):
@@ -197,4 +203,4 @@ class Held(BaseHeld[Lost]):
         try:
             self.release()
         except RedlockError as failure:
-            self._left(failure, kind is not None)
+            self._left(failure, error)
