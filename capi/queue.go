@@ -55,6 +55,7 @@ func newQueue() (*queue, error) {
 func (q *queue) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	unix.Write(q.fd, []byte{1, 0, 0, 0, 0, 0, 0, 0}) // wakes who polls it; closing would not
 	watchFD(q.fd, false)
 	unix.Close(q.fd)
 	q.fd = -1

@@ -32,8 +32,15 @@ func block(conn net.Conn) (net.Conn, error) {
 	}
 	fd := -1 // of our own, since conn's belongs to the poller
 	control := raw.Control(func(original uintptr) {
-		if fd, err = unix.FcntlInt(original, unix.F_DUPFD_CLOEXEC, 0); err == nil {
+		if fd, err = unix.FcntlInt(original, unix.F_DUPFD_CLOEXEC, 0); err != nil {
+			return
+		}
+		limit := unix.NsecToTimeval(connectTime.Nanoseconds()) // never reached: see deadline
+		if err = unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &limit); err == nil {
 			err = unix.SetNonblock(fd, false)
+		}
+		if err != nil {
+			unix.Close(fd)
 		}
 	})
 	if control != nil {
@@ -56,7 +63,8 @@ func (b *blocking) Read(buffer []byte) (n int, err error) {
 			if err = b.limit(int(fd)); err != nil {
 				return true
 			}
-			if n, err = unix.Read(int(fd), buffer); err != unix.EINTR {
+			n, err = unix.Read(int(fd), buffer)
+			if err != unix.EINTR && (err != unix.EAGAIN || b.deadline.IsZero() || !time.Now().Before(b.deadline)) {
 				return true
 			}
 		}
@@ -83,7 +91,8 @@ func (b *blocking) limit(fd int) error {
 		if left <= 0 {
 			return os.ErrDeadlineExceeded
 		}
-		timeout = left.Truncate(time.Millisecond) + time.Millisecond
+		// The kernel's timers are late by up to an eighth: so it is asked for less, and then for the rest.
+		timeout = (left - left/8).Truncate(time.Millisecond) + time.Millisecond
 	}
 	if timeout == b.timeout {
 		return nil

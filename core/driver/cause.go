@@ -40,6 +40,9 @@ func isReply(err error) bool {
 	return errors.As(err, &reply)
 }
 
+// isFull tells whether a server refused the connection, by an error reply before it closed it.
+func isFull(err error) bool { return strings.Contains(err.Error(), "max number of clients reached") }
+
 // cause puts a network failure into few words.
 func cause(err error, call core.Call) string {
 	var network net.Error

@@ -94,7 +94,7 @@ func (n *node) connected(ctx context.Context, conn *redis.Conn) error {
 		commands = pipe.Do(ctx, append([]any{"command", "info"}, probed...)...)
 		return nil
 	})
-	if err != nil && !isReply(err) {
+	if err != nil && (!isReply(err) || isFull(err)) {
 		return err // the connection is of no use
 	}
 	facts := core.Facts{Unreadable: true}

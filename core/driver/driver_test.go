@@ -3,9 +3,12 @@ package driver
 import (
 	"context"
 	"errors"
+	"net"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -226,4 +229,35 @@ func TestAPanicOfTheMachineEndsEverythingAsInternal(t *testing.T) {
 	}
 	assert.Contains(t, <-lost, "INTERNAL")
 	assert.Zero(t, hold.Remaining())
+}
+
+func TestACallThatFindsItsConnectionDeadEndsInTime(t *testing.T) {
+	ctx := context.Background()
+	url, server := startRedis(t)
+	d, r := record(t, url)
+	n := d.nodes[0]
+	var unreachable atomic.Bool
+	over := make(chan struct{})
+	defer close(over)
+	n.redis = redis.NewClient(n.options(func(ctx context.Context, network, address string) (net.Conn, error) {
+		if unreachable.Load() { // as if nothing answered the connection's first packet
+			<-over
+			return nil, errors.New("the test is over")
+		}
+		return n.dial(ctx, network, address)
+	}, 1))
+	n.alone = n.redis
+	call := core.Call{ID: 1, Args: []string{"EVAL", "return {1}", "0"}, Timeout: 50 * core.Millisecond}
+	d.perform(work{calls: []core.Call{call}})
+	next[*core.Connected](t, r)
+	require.Equal(t, core.NoFault, next[*core.Answer](t, r).Fault)
+
+	unreachable.Store(true)
+	require.NoError(t, server.ClientKillByFilter(ctx, "SKIPME", "yes").Err())
+	client := n.enter()
+	require.NotNil(t, client, "the pool has not noticed yet")
+	began := time.Now()
+	answer := n.do(call, client).(*core.Answer)
+	assert.NotEqual(t, core.NoFault, answer.Fault)
+	assert.Less(t, time.Since(began), 2*time.Second)
 }

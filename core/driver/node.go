@@ -17,7 +17,8 @@ const (
 	maxPipelines = 8   // pipelines under way; both measured, see docs/rationale.md
 	maxBatch     = 512 // calls a pipeline
 
-	connectTime = 5 * time.Second // for a connection and its handshake
+	connectTime  = 5 * time.Second       // for a connection and its handshake
+	connectPause = 50 * time.Millisecond // after a failure, before the next
 )
 
 // node sends calls to one Redis.
@@ -32,7 +33,11 @@ type node struct {
 	mu         sync.Mutex
 	callers    int // that use a connection of their own
 	pipelines  int
-	connecting bool // one of them makes a connection
+	connecting bool      // one of them makes a connection
+	failure    error     // of the last connection that could not be made
+	failed     time.Time // when that was
+	opening    bool      // somebody makes the connection of alone
+	openAfter  time.Time // when that may be tried again
 	queue      []queued
 }
 
@@ -107,22 +112,42 @@ func (n *node) enter() *redis.Client {
 		return nil
 	}
 	client := n.redis
-	if n.callers+n.pipelines == 0 && hasIdle(n.alone) {
-		client = n.alone
-	} else if !hasIdle(client) {
+	if n.callers+n.pipelines == 0 && n.alone != n.redis {
+		if hasIdle(n.alone) {
+			client = n.alone
+		} else if !n.opening && time.Now().After(n.openAfter) {
+			n.opening = true
+			go n.openAlone()
+		}
+	}
+	if client == n.redis && !hasIdle(client) {
 		return nil
 	}
 	n.callers++
 	return client
 }
 
+// openAlone makes the connection of a lone caller, for the next time that there is one.
+func (n *node) openAlone() {
+	err := n.alone.Ping(untilTime(time.Now().Add(connectTime))).Err()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.opening = false
+	if err != nil {
+		n.openAfter = time.Now().Add(connectTime)
+	}
+}
+
 func hasIdle(client *redis.Client) bool { return client.PoolStats().IdleConns > 0 }
 
 // do makes one call, after enter.
 func (n *node) do(call core.Call, client *redis.Client) core.Event {
-	ctx := untilTime(time.Now().Add(timeout(call)))
+	// With a timer, unlike untilTime: if the connection turns out to be dead, go-redis makes another and
+	// looks at nothing but Done meanwhile.
+	ctx, stop := context.WithTimeout(context.Background(), timeout(call))
 	cmd := command(ctx, call)
 	client.Process(ctx, cmd)
+	stop()
 	n.mu.Lock()
 	n.callers--
 	n.mu.Unlock()
@@ -171,9 +196,6 @@ func (n *node) run() {
 		clear(batch)
 		spare = batch
 		n.driver.perform(n.driver.step(answers...))
-		if n.alone != n.redis && n.alone.PoolStats().TotalConns == 0 {
-			n.alone.Ping(untilTime(time.Now().Add(connectTime))) // for the next lone caller
-		}
 	}
 }
 
@@ -190,15 +212,20 @@ func (n *node) connect() (failure error, ok bool) {
 		n.mu.Unlock()
 		return nil, false
 	}
+	if n.failure != nil && time.Since(n.failed) < connectPause {
+		defer n.mu.Unlock()
+		return n.failure, true
+	}
 	n.connecting = true
 	n.mu.Unlock()
 	err := n.redis.Ping(untilTime(time.Now().Add(connectTime))).Err()
-	n.mu.Lock()
-	n.connecting = false
-	n.mu.Unlock()
-	if err != nil && isReply(err) {
+	if err != nil && isReply(err) && !isFull(err) {
 		err = nil // the server is there; what it has against us it will say to the calls too
 	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.connecting = false
+	n.failure, n.failed = err, time.Now()
 	return err, true
 }
 
@@ -230,7 +257,8 @@ func (n *node) pipeline(batch []queued) []core.Event {
 	if len(live) == 0 {
 		return events
 	}
-	ctx := untilTime(last)
+	ctx, stop := context.WithDeadline(context.Background(), last) // with a timer, as in do
+	defer stop()
 	cmds := make([]*redis.Cmd, len(live))
 	answers := make([]core.Answer, len(live))
 	pipe := n.redis.Pipeline()
