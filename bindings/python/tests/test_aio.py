@@ -3,19 +3,34 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import os
 import random
 import select
+import sys
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Hashable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import redis
 
 import libredlock
-from libredlock import AcquireTimeout, AsyncClient, Closed, InvalidUse, LockLost, NotHeld
+from libredlock import (
+    AcquireTimeout,
+    AsyncClient,
+    AsyncHeld,
+    Closed,
+    InternalError,
+    InvalidUse,
+    LockLost,
+    NotHeld,
+    _aio,
+)
+from libredlock._entered import Entered
+from libredlock._ffi import EVENT_LOST, Event
 
 from .conftest import run_python, soon, until
 
@@ -226,6 +241,141 @@ def test_closing_while_others_wait(url: str, server: redis.Redis, name: str) -> 
                 await operation()
         assert "closed" in repr(client)
         assert not server.exists(name)
+
+    asyncio.run(main())
+
+
+@contextlib.contextmanager
+def busy_executor() -> Iterator[None]:
+    """Gives the running loop an executor that gets to nothing meanwhile."""
+    free, executor = threading.Event(), ThreadPoolExecutor(1)
+    asyncio.get_running_loop().set_default_executor(executor)
+    executor.submit(free.wait)
+    try:
+        yield
+    finally:
+        free.set()
+
+
+def test_a_cancelled_close_closes(url: str, server: redis.Redis, name: str) -> None:
+    async def main() -> None:
+        client = AsyncClient(url)
+        held = await client.mutex(name).acquire()
+        with busy_executor():
+            with pytest.raises(asyncio.TimeoutError):
+                await asyncio.wait_for(client.close(), 0.01)
+            assert held.lost.is_set()
+            again = asyncio.create_task(client.close())
+            await asyncio.sleep(0)
+            assert not again.done()
+        await soon(again)
+        assert not server.exists(name)
+
+    asyncio.run(main())
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="a loss does not cancel the body")
+def test_closing_in_the_body_of_a_lock(url: str, server: redis.Redis, name: str) -> None:
+    async def main() -> None:
+        client = AsyncClient(url)
+        with busy_executor(), pytest.raises(Closed):
+            async with client.mutex(name):
+                await client.close()
+        await soon(client.close())
+        assert not server.exists(name)
+
+    asyncio.run(main())
+
+
+def test_closing_without_an_executor(url: str, server: redis.Redis, name: str) -> None:
+    async def main() -> None:
+        executor = ThreadPoolExecutor(1)
+        executor.shutdown()
+        asyncio.get_running_loop().set_default_executor(executor)
+        client = AsyncClient(url)
+        held = await client.mutex(name).acquire()
+        await client.close()
+        await client.close()
+        assert held.lost.is_set()
+        assert not server.exists(name)
+
+    asyncio.run(main())
+
+
+def test_closing_when_the_loop_is_closed(url: str, server: redis.Redis, name: str) -> None:
+    client = AsyncClient(url)
+    held = asyncio.run(client.mutex(name).acquire())
+    asyncio.run(client.close())
+    assert held.lost.is_set()
+    assert not server.exists(name)
+
+
+def test_an_exit_in_a_callback_leaves_the_other_events(url: str, name: str) -> None:
+    client = AsyncClient(url)
+    session, loop = client._session, asyncio.new_event_loop()
+
+    def leave() -> None:
+        raise SystemExit(3)
+
+    first = loop.run_until_complete(client.mutex(f"{name}:1").acquire())
+    second = loop.run_until_complete(client.mutex(f"{name}:2").acquire())
+    first.on_lost(leave)
+    for held in (first, second):
+        session._batch.append((0, Event(0, held._handle, 0, 0, EVENT_LOST, 0, 0, 0)))
+    loop.call_soon(session._dispatch)
+    with pytest.raises(SystemExit):
+        loop.run_forever()
+    assert first.lost.is_set()
+    assert not second.lost.is_set()
+    assert loop.run_until_complete(soon(second.lost.wait()))
+    loop.run_until_complete(client.close())
+    loop.run_until_complete(loop.shutdown_default_executor())
+    loop.close()
+
+
+def test_an_outcome_that_cannot_be_handled(
+    url: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise MemoryError("of a test")
+
+    async def main() -> None:
+        told: list[object] = []
+        asyncio.get_running_loop().set_exception_handler(
+            lambda _, context: told.append(context["exception"])
+        )
+        async with AsyncClient(url) as client:
+            lock = client.mutex(name)
+            with monkeypatch.context() as patch:
+                patch.setattr(_aio, "AsyncHeld", fail)
+                acquiring = client._session.acquire(lock._forever, name)
+                with pytest.raises(InternalError, match="of a test"):
+                    await soon(acquiring)
+            assert [type(error) for error in told] == [MemoryError]
+            await (await lock.acquire(timeout=5)).release()
+
+    asyncio.run(main())
+
+
+def test_an_interrupt_just_before_the_body(
+    url: str, server: redis.Redis, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    push = Entered[AsyncHeld].push
+
+    def fail(self: Entered[AsyncHeld], key: Hashable, hold: AsyncHeld) -> None:
+        push(self, key, hold)
+        raise MemoryError
+
+    async def main() -> None:
+        async with AsyncClient(url) as client:
+            lock = client.mutex(name)
+            with monkeypatch.context() as patch:
+                patch.setattr(Entered, "push", fail)
+                with pytest.raises(MemoryError):
+                    async with lock:
+                        pytest.fail("the body ran")
+            assert lock._entered._holds == []
+            await (await lock.acquire(timeout=5)).release()
 
     asyncio.run(main())
 

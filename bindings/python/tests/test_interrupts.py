@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import logging
 import os
 import signal
+import sys
 import threading
 import time
+from collections.abc import Hashable
 from types import FrameType
 
 import pytest
 import redis
 
-from libredlock import Client
+import libredlock
+from libredlock import Client, Held, _session
+from libredlock._entered import Entered
 
 from .conftest import run_python, until
 
@@ -147,6 +152,52 @@ def test_a_forgotten_hold_is_released_with_a_warning(
         del held
         gc.collect()
     until(lambda: not server.exists(name))
+
+
+def test_an_interrupt_just_before_the_body(
+    client: Client, server: redis.Redis, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    push = Entered[Held].push
+
+    def interrupted(self: Entered[Held], key: Hashable, hold: Held) -> None:
+        push(self, key, hold)
+        raise KeyboardInterrupt
+
+    lock = client.mutex(name)
+    with monkeypatch.context() as patch:
+        patch.setattr(Entered, "push", interrupted)
+        with pytest.raises(KeyboardInterrupt), lock:
+            pytest.fail("the body ran")
+    assert lock._entered._holds == []
+    until(lambda: not server.exists(name))
+
+
+def test_an_exit_in_a_callback_does_not_end_the_thread(
+    client: Client, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    calls: list[int] = []
+    for _ in range(2):
+        with caplog.at_level(logging.ERROR, "libredlock"):
+            held = client.mutex(name, ttl=0.2).acquire()
+            held.on_lost(lambda: sys.exit(3))
+            held.on_lost(lambda: calls.append(1))
+            assert held.lost.wait(10)
+    assert calls == [1, 1]
+    assert "a callback for a lost lock failed" in caplog.text
+    assert "bug" not in caplog.text
+
+
+def test_a_session_is_complete_when_a_fork_may_see_it(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Forking(set[_session.Session]):
+        def add(self, session: _session.Session) -> None:
+            session._after_fork()
+            session.native.close()
+
+    monkeypatch.setattr(_session, "_open_sessions", Forking())
+    for client in (Client(url), libredlock.AsyncClient(url)):
+        assert "fork" in client._session.closed
 
 
 def test_a_forgotten_hold_in_a_cycle(client: Client, server: redis.Redis, name: str) -> None:

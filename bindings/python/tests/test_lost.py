@@ -106,3 +106,47 @@ def test_entered_gives_each_its_own_newest_and_else_the_newest() -> None:
     assert entered.pop("a") == "a2"
     assert entered.pop("a") == "a1"
     assert entered.pop("another thread, finishing a generator of b") == "b1"
+
+
+def test_entered_may_be_interrupted_by_itself() -> None:
+    entered: Entered[str] = Entered()
+    taken: list[str] = []
+
+    class Key:
+        """Compared, it does what a signal handler may do just then."""
+
+        __hash__ = object.__hash__
+
+        def __eq__(self, other: object) -> bool:
+            if not taken:
+                taken.append("")
+                taken.append(entered.pop("another thread"))
+            return self is other
+
+    entered.push(Key(), "first")
+    entered.push(Key(), "second")
+    assert entered.pop("whoever") == "first"
+    assert taken == ["", "second"]
+    assert entered._holds == []
+
+
+def test_entered_forgets_a_hold() -> None:
+    entered: Entered[str] = Entered()
+    entered.push("a", "a1")
+    entered.push("a", "a2")
+    entered.remove("a1")
+    entered.remove("a1")
+    assert entered._holds == [("a", "a2")]
+
+
+def test_an_exit_in_a_callback_is_raised_after_the_others_ran() -> None:
+    signal, calls = Signal(), []
+
+    def leave() -> None:
+        raise SystemExit(3)
+
+    signal._add(leave)
+    signal._add(lambda: calls.append(1))
+    with pytest.raises(SystemExit):
+        signal._notify("why")
+    assert calls == [1]

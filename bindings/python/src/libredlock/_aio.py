@@ -7,6 +7,7 @@ import functools
 import inspect
 import logging
 import weakref
+from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar
@@ -16,11 +17,11 @@ from ._aio_held import AsyncHeld
 from ._arguments import c_string, text, wait_ms
 from ._client import lock_request, open_native
 from ._entered import Entered
-from ._ffi import EVENT_DONE, EVENT_LOST, HELD, OK, Native, Request
+from ._ffi import EVENT_DONE, EVENT_LOST, HELD, OK, Event, Native, Request
 from ._inspection import Inspection
 from ._lost import AsyncLost
 from ._session import Session
-from .errors import AcquireTimeout, Closed, InvalidUse, RedlockError, from_status
+from .errors import AcquireTimeout, Closed, InternalError, InvalidUse, RedlockError, from_status
 
 logger = logging.getLogger("libredlock")
 
@@ -39,11 +40,14 @@ class LoopSession(Session):
     """
 
     def __init__(self, native: Native) -> None:
-        super().__init__(native)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._fd = -1
         # By operation: its future, and for an acquire the name of the lock.
         self._pending: dict[int, tuple[asyncio.Future[_Result], str]] = {}
+        # Events of the last drain that are still to be handled, with their places there.
+        self._batch: deque[tuple[int, Event]] = deque()
+        self._closing: asyncio.Future[None] | None = None
+        super().__init__(native)
 
     def require_loop(self) -> asyncio.AbstractEventLoop:
         """The running loop, to which the first call binds the session."""
@@ -114,47 +118,74 @@ class LoopSession(Session):
         return await loop.run_in_executor(None, function)
 
     def _dispatch(self) -> None:
-        native, pending = self.native, self._pending
-        for at, event in enumerate(native.drain()):
-            operation, handle, fence, _, kind, status, _, _ = event
-            if kind == EVENT_DONE:
-                future, name = pending.pop(operation, (None, ""))
-                if future is None or future.done():
-                    if handle:
-                        self.dispose(handle)
-                elif status == OK:
-                    held = AsyncHeld(self, handle, name, fence, AsyncLost()) if handle else None
-                    future.set_result(held)
-                elif status == HELD:
-                    future.set_result(None)
+        batch = self._batch
+        if not batch:
+            batch.extend(enumerate(self.native.drain()))
+        try:
+            while batch and not self.closed:  # a callback may close it
+                at, event = batch.popleft()
+                if event.kind == EVENT_DONE:
+                    self._done(at, event)
+                elif event.kind == EVENT_LOST:
+                    self.lose(event.handle, self.native.message(at))
                 else:
-                    future.set_result(from_status(status, native.message(at)))
-            elif kind == EVENT_LOST:
-                self.lose(handle, native.message(at))
+                    logger.warning("%s", self.native.message(at))
+        finally:
+            # A callback may raise SystemExit, which ends the loop; it may be run again.
+            if batch and not self.closed and self._loop is not None:
+                self._loop.call_soon(_on_readable, weakref.ref(self))
+
+    def _done(self, at: int, event: Event) -> None:
+        operation, handle, fence, _, _, status, _, _ = event
+        future, name = self._pending.pop(operation, (None, ""))
+        try:
+            if future is None or future.done():
+                if handle:
+                    self.dispose(handle)
+            elif status == OK:
+                held = AsyncHeld(self, handle, name, fence, AsyncLost()) if handle else None
+                future.set_result(held)
+            elif status == HELD:
+                future.set_result(None)
             else:
-                logger.warning("%s", native.message(at))
-            if self.closed:
-                return  # by a callback
+                future.set_result(from_status(status, self.native.message(at)))
+        except BaseException as error:
+            if future is None or future.cancelled() or not future.done():
+                if handle:
+                    self.dispose(handle)
+                if future is not None and not future.done():
+                    future.set_result(InternalError(f"the outcome got lost: {error!r}"))
+            raise
 
     async def close(self) -> None:
         """Ends waits with Closed, tells that holds are lost, and releases them."""
-        if self.closed:
-            return
-        loop = self.require_loop()
-        self._finish("the client is closed", notify=True)
-        await loop.run_in_executor(None, self.native.close)
+        loop = asyncio.get_running_loop()
+        if not self.closed:
+            if self._loop is not None and not self._loop.is_closed():
+                self.require_loop()
+            self._finish("the client is closed", loop)
+        closing = self._closing
+        if closing is not None and closing.get_loop() is loop:
+            await asyncio.shield(closing)
 
-    def _finish(self, reason: str, *, notify: bool) -> None:
+    def _finish(self, reason: str, loop: asyncio.AbstractEventLoop) -> None:
         holds = self._end(reason)
         pending, self._pending = self._pending, {}
-        if self._loop is not None and not self._loop.is_closed():
-            self._loop.remove_reader(self._fd)
+        if self._loop is not None:
+            if self._loop.is_closed():
+                pending = {}  # nothing runs there any more
+            else:
+                self._loop.remove_reader(self._fd)
+        # Before anybody is told: who closes in the body of a lock is cancelled by its loss.
+        try:
+            self._closing = loop.run_in_executor(None, self.native.close)
+        except RuntimeError:  # the executor is shut down
+            self.native.close()
         for future, _ in pending.values():
             if not future.done():
                 future.set_result(Closed(reason))
-        if notify:
-            for held in holds:
-                held.lost._notify(reason)
+        for held in holds:
+            held.lost._notify(reason)
 
     def _at_exit(self) -> None:
         # The loop has ended, or never will: it is left alone.
@@ -168,7 +199,7 @@ class LoopSession(Session):
 
     def __del__(self) -> None:
         # Nothing is pending: a task that waits has the session.
-        if self.closed or not hasattr(self, "_pending"):
+        if not hasattr(self, "_ref") or self.closed:
             return
         self._end("the client was garbage-collected")
         loop, fd, native = self._loop, self._fd, self.native
@@ -186,7 +217,7 @@ class LoopSession(Session):
 
 def _on_readable(session_ref: weakref.ref[LoopSession]) -> None:
     session = session_ref()
-    if session is not None:
+    if session is not None and not session.closed:
         session._dispatch()
 
 
@@ -329,8 +360,13 @@ class AsyncMutex:
 
     async def __aenter__(self) -> AsyncHeld:
         held = await self.acquire()
-        self._entered.push(asyncio.current_task(), held)
-        return await held.__aenter__()
+        try:
+            self._entered.push(asyncio.current_task(), held)
+            return await held.__aenter__()
+        except BaseException:  # the body, which would give it back, does not begin
+            self._entered.remove(held)
+            held._discard()
+            raise
 
     async def __aexit__(
         self,

@@ -241,8 +241,13 @@ class Mutex:
 
     def __enter__(self) -> Held:
         held = self.acquire()
-        self._entered.push(threading.get_ident(), held)
-        return held
+        try:
+            self._entered.push(threading.get_ident(), held)
+            return held
+        except BaseException:  # Ctrl-C: the body, which would give it back, does not begin
+            self._entered.remove(held)
+            held._discard()
+            raise
 
     def __exit__(
         self,

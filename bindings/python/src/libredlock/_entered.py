@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+import contextlib
 from collections.abc import Hashable
 from typing import Generic, TypeVar
 
@@ -16,13 +16,15 @@ class Entered(Generic[H]):
     is in while the first has not left yet), so each finds its own by a key, the thread or task.
     A generator may be finished by another thread or task than the one that began it, as web
     frameworks and test fixtures do: it has no hold of its own and is given the newest one.
+
+    There is no mutex in it, for a signal handler or a fork may come anywhere in between: it relies
+    on list.append and remove being atomic.
     """
 
-    __slots__ = ("_holds", "_mutex")
+    __slots__ = ("_holds",)
 
     def __init__(self) -> None:
         self._holds: list[tuple[Hashable, H]] = []
-        self._mutex = threading.Lock()
 
     def push(self, key: Hashable, hold: H) -> None:
         """Remembers a hold on the way in."""
@@ -30,9 +32,18 @@ class Entered(Generic[H]):
 
     def pop(self, key: Hashable) -> H:
         """Takes it on the way out."""
-        with self._mutex:
-            holds = self._holds
-            for at in range(len(holds) - 1, -1, -1):
-                if holds[at][0] == key:
-                    return holds.pop(at)[1]
-            return holds.pop()[1]
+        while True:
+            holds = tuple(self._holds)
+            entry = next((entry for entry in reversed(holds) if entry[0] == key), holds[-1])
+            try:
+                self._holds.remove(entry)
+            except ValueError:
+                continue  # another took it meanwhile
+            return entry[1]
+
+    def remove(self, hold: H) -> None:
+        """Forgets a hold, if it is there, that never got in."""
+        for entry in tuple(self._holds):
+            if entry[1] is hold:
+                with contextlib.suppress(ValueError):  # another took it meanwhile
+                    self._holds.remove(entry)

@@ -5,11 +5,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import threading
 from collections.abc import Callable
 
 from ._gate import Gate
 
 logger = logging.getLogger("libredlock")
+
+
+class ClientThread(threading.Thread):
+    """The thread of a client, which no callback may end."""
 
 
 class Signal:
@@ -65,8 +70,15 @@ class Signal:
                 return
             try:
                 callback()
-            except Exception:
-                logger.exception("a callback for a lost lock failed")
+            except BaseException as error:
+                # A SystemExit or KeyboardInterrupt is for the thread, unless that is ours.
+                if isinstance(error, Exception) or isinstance(
+                    threading.current_thread(), ClientThread
+                ):
+                    logger.exception("a callback for a lost lock failed")
+                    continue
+                self._run_callbacks()
+                raise
 
 
 class Lost(Signal):

@@ -13,7 +13,7 @@ from . import _ffi
 from ._ffi import EVENT_DONE, EVENT_LOST, HELD, OK, UNAVAILABLE, Event, Native, Request
 from ._gate import Gate
 from ._held import Held
-from ._lost import Lost
+from ._lost import ClientThread, Lost
 from ._session import Session
 from .errors import AcquireTimeout, Closed, RedlockError, Unavailable, from_status
 
@@ -41,7 +41,6 @@ class ThreadSession(Session):
     """
 
     def __init__(self, native: Native) -> None:
-        super().__init__(native)
         # Reentrant, for the signal handler that acquires a lock where the interrupted code does.
         self._mutex = threading.RLock()
         self._waiters: dict[int, _Waiter] = {}
@@ -49,6 +48,7 @@ class ThreadSession(Session):
         # Both ends of a pipe. The second is the thread's, which ends when the first is closed.
         self._stop: tuple[int, int] | None = None
         self._doubtful = False  # nodes did not answer the last time
+        super().__init__(native)
 
     def try_acquire(self, request: Request, name: str) -> Held | None:
         """Tries once, on this thread."""
@@ -142,7 +142,7 @@ class ThreadSession(Session):
             theirs, ours = os.pipe()
             # Whoever takes it out closes it: an interrupted start may yet lead to a thread.
             stop = [theirs]
-            thread = threading.Thread(
+            thread = ClientThread(
                 target=_run, args=(weakref.ref(self), events, stop), name="libredlock", daemon=True
             )
             try:
@@ -232,7 +232,7 @@ class ThreadSession(Session):
         super()._after_fork()
 
     def __del__(self) -> None:
-        if hasattr(self, "_stop"):
+        if hasattr(self, "_ref"):
             self._close("the client was garbage-collected", notify=False)
 
 

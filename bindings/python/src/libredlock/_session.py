@@ -54,6 +54,7 @@ class Session:
         self.losses = 0
         self._grips: dict[int, Grip] = {}
         self._ref = ref(self)
+        # From here on a fork may come: a subclass has set its own fields before.
         _open_sessions.add(self)
 
     def grip(self, held: BaseHeld[Any], handle: int) -> None:
