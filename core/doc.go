@@ -24,8 +24,9 @@
 // # What a driver owes
 //
 //   - now never goes back and is read before anything that the step's calls send is written.
-//   - Each Call is answered exactly once, by its Timeout as Unknown at the latest; Refused only if it
-//     was certainly never written. A driver never sends a call a second time on its own.
+//   - Each Call is answered exactly once: when its Timeout has passed as Unknown, or as Refused if it was
+//     certainly never written. The machine waits no longer, but a later answer still tells it what
+//     to clean up. A driver never sends a call a second time on its own.
 //   - Step is never entered twice at once, and the effects are used up before the next Step.
 //   - A Tick comes at Effects.Wake or as soon after as it can.
 //   - Connected precedes the answers that came over the new connection.
