@@ -39,8 +39,8 @@
  * Threads and fork: linking this library starts no thread. The first redlock_open loads the core
  * (libredlock-core.so, beside libredlock.so), which does. After a fork the parent goes on as
  * before. In the child every handle of the parent answers REDLOCK_CLOSED (the getters 0), its locks
- * stay the parent's, its descriptors are closed, and a new redlock_open works (it loads a second copy
- * of the core, some 9 MB). A fork waits while another thread loads the core, and redlock_open must not
+ * stay the parent's, its descriptors are closed (but for a connection that was just being made or
+ * closed), and a new redlock_open works (it loads a second copy of the core, some 9 MB). A fork waits while another thread loads the core, and redlock_open must not
  * be called from a signal handler.
  */
 #ifndef REDLOCK_H
@@ -220,7 +220,7 @@ REDLOCK_CHECKED redlock_status redlock_force_release(redlock_client client, cons
  * What is wrong with the arguments themselves (a NULL, a dead handle) is told at once, and then no event comes. An id is
  * unique within its client, whose redlock_close takes all its events along.
  * redlock_fd gives a descriptor that polls readable while events wait; do nothing with it but poll: redlock_drain reads
- * it. It belongs to the client and is closed with it, and in a forked child by the fork. At most 1000000 outcomes may
+ * it. It belongs to the client and is closed with it, which wakes who polls it, and in a forked child by the fork. At most 1000000 outcomes may
  * be outstanding or not drained in one client: beyond, submitting is REDLOCK_INVALID.
  */
 REDLOCK_CHECKED redlock_status redlock_submit_acquire(redlock_client client, const redlock_request *request, uint64_t *id,
