@@ -273,6 +273,7 @@ func (m *Machine) raise(a *attempt) bool {
 	}
 	if h.state == asking {
 		m.move(h, split)
+		a.prolonged = false
 		m.timers.set(&a.timer, a, m.now.add(a.wait))
 	}
 	return true

@@ -47,7 +47,7 @@ func count(votes []vote) (t tally) {
 type asker interface {
 	// answered brings a node's answer. For yes, values are what followed the code.
 	answered(m *Machine, c *call, v vote, values []Value)
-	// prolong gives the nodes their time anew, since one did not know the script and is sent it.
+	// prolong gives the nodes their time anew, once, since one did not know the script and is sent it.
 	prolong(m *Machine)
 }
 
@@ -156,9 +156,10 @@ func integers(values []Value, n int) ([]Value, bool) {
 
 // round is a question to all nodes, with their votes.
 type round struct {
-	votes []vote
-	wait  Duration // for each node's answer
-	timer timer
+	votes     []vote
+	wait      Duration // for each node's answer
+	timer     timer
+	prolonged bool
 }
 
 // ask begins a round with one call for each node that is still pending.
@@ -172,7 +173,8 @@ func (m *Machine) ask(r *round, by asker, owner timed, s *script.Script, args []
 }
 
 func (r *round) prolong(m *Machine) {
-	if r.timer.index != 0 { // else the round is decided
+	if r.timer.index != 0 && !r.prolonged { // without a timer the round is decided
+		r.prolonged = true
 		m.timers.set(&r.timer, r.timer.owner, m.now.add(r.wait))
 	}
 }

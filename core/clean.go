@@ -26,6 +26,8 @@ type cleanup struct {
 	votes []vote // for that
 	limit Time   // of that
 
+	prolonged bool // limit was, once
+
 	oneDebt [1]debt
 	oneVote [1]vote
 }
@@ -121,7 +123,8 @@ func (c *cleanup) schedule(m *Machine) {
 }
 
 func (c *cleanup) prolong(m *Machine) {
-	if c.op != 0 {
+	if c.op != 0 && !c.prolonged {
+		c.prolonged = true
 		c.limit = m.now.add(c.wait)
 		c.schedule(m)
 	}

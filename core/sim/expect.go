@@ -69,9 +69,9 @@ func (ch *checks) fits(w *world, c *client, r *request, o core.Outcome) bool {
 	return true
 }
 
-// roundLimit is when a question to all nodes is over at the latest: those that did not know the script, or broke
-// the connection, are asked once more.
-func roundLimit(w *world, ttl core.Duration) core.Duration { return 3 * nodeTimeout(w, ttl) }
+// roundLimit is when a question to all nodes is over at the latest: once they have their time anew, if one did not know
+// the script.
+func roundLimit(w *world, ttl core.Duration) core.Duration { return 2 * nodeTimeout(w, ttl) }
 
 // nodeTimeout is how long one node may take, as docs/reference.md has it.
 func nodeTimeout(w *world, ttl core.Duration) core.Duration {
