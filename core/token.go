@@ -38,6 +38,15 @@ func splitToken(value string) (secret, who string) {
 	return value, ""
 }
 
+// Who names a process, for Config.Who.
+func Who(host string, pid int, language string) string {
+	host = Escape(host)
+	return host[:min(len(host), maxHostBytes)] + "/" + strconv.Itoa(pid) + "/" + Escape(language)
+}
+
+// maxHostBytes leaves room in MaxWhoBytes for the metadata of an acquire.
+const maxHostBytes = 64
+
 // Escape percent-encodes a part of Config.Who.
 func Escape(text string) string {
 	const digits = "0123456789ABCDEF"

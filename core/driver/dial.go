@@ -104,7 +104,7 @@ func (n *node) connected(ctx context.Context, conn *redis.Conn) error {
 	if list, ok := commands.Val().([]any); ok && commands.Err() == nil {
 		facts.Capabilities = capabilities(list)
 	}
-	n.driver.perform(n.driver.step(&core.Connected{Node: n.index, Facts: facts}))
+	n.driver.step(&core.Connected{Node: n.index, Facts: facts})
 	return nil
 }
 

@@ -1,9 +1,9 @@
 // Package driver runs a core.Machine over go-redis. It is what the front doors of
 // Go (core/redlock) and C (capi) share; it is not meant for applications.
 //
-// Whoever has an event for the machine takes the driver's mutex, steps, copies the effects out, lets go of
-// the mutex and carries them out: a caller that is alone sends its command and reads the reply on
-// its own goroutine. Beyond a few at once, commands wait in the node's queue and leave as pipelines (node.go).
+// A caller that is alone steps the machine itself, sends its command and reads the reply on its own
+// goroutine. Beyond a few at once, requests gather in the driver's inbox and are stepped together (step.go),
+// and commands gather in the node's queue and leave as pipelines (node.go).
 package driver
 
 import (
@@ -12,6 +12,7 @@ import (
 	"os"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -33,6 +34,8 @@ type Config struct {
 	OnHealth func(core.Notice)
 	// OnSocket is called with every socket opened (true) and about to be closed (false). May be nil.
 	OnSocket func(fd int, open bool)
+	// NewMachine makes the machine: core.New if it is nil. Tests put core behind a boundary in its place.
+	NewMachine func(core.Config) (Machine, *core.Error)
 }
 
 // Driver is one client.
@@ -40,9 +43,11 @@ type Driver struct {
 	config Config
 	nodes  []*node
 
+	lastOp atomic.Uint64
+	inbox  inbox
+
 	mu       sync.Mutex // guards what follows and every Step
-	machine  stepper
-	lastOp   core.OpID
+	machine  Machine
 	requests map[core.OpID]*request
 	holds    map[core.OpID]*Hold
 	timer    *time.Timer
@@ -51,8 +56,8 @@ type Driver struct {
 	failure  *core.Error // the machine panicked: all that comes is answered with this
 }
 
-// stepper is the machine; tests of the driver put their own in its place.
-type stepper interface {
+// Machine is core.Machine, or what stands for it in tests.
+type Machine interface {
 	Step(now core.Time, event core.Event) core.Effects
 }
 
@@ -64,13 +69,13 @@ type Result struct {
 	Inspection *core.Inspection // of an inspect
 }
 
-// request is one that has no result yet. All but done is guarded by the driver's mutex.
+// request is one that has no result yet. What may change is guarded by the driver's mutex.
 type request struct {
 	acquire  *core.Acquire // nil if it is another request
 	release  core.OpID     // the hold that it releases, if it is a release
 	finished bool
 	result   Result
-	ready    chan struct{} // tells whoever waits to look again
+	ready    chan struct{} // gets one element when it is finished, if somebody waits
 	waited   bool          // somebody waits
 	done     func(Result)  // called when finished, without the mutex; nil if somebody waits
 }
@@ -102,7 +107,11 @@ func Open(config Config) (*Driver, *core.Error) {
 		d.nodes = append(d.nodes, newNode(d, i, endpoint))
 		addresses[i] = endpoint.address
 	}
-	machine, err := core.New(core.Config{
+	newMachine := config.NewMachine
+	if newMachine == nil {
+		newMachine = func(c core.Config) (Machine, *core.Error) { return core.New(c) }
+	}
+	machine, err := newMachine(core.Config{
 		Nodes:            addresses,
 		Prefix:           config.Prefix,
 		Who:              who(config.Language),
@@ -123,8 +132,7 @@ func who(language string) string {
 	if err != nil {
 		host = "?"
 	}
-	host = core.Escape(host)
-	return host[:min(len(host), 64)] + "/" + strconv.Itoa(os.Getpid()) + "/" + core.Escape(language)
+	return core.Who(host, os.Getpid(), language)
 }
 
 // Do makes a request and waits for its end. When ctx ends first the request is cancelled.
@@ -133,31 +141,60 @@ func (d *Driver) Do(ctx context.Context, event core.Request) Result {
 	r := requests.Get().(*request)
 	defer requests.Put(r)
 	*r = request{ready: r.ready}
-	patience := patience(ctx, event)
-	work := d.begin(r, event)
-	for {
-		if call, client := d.alone(r, work, patience); client != nil {
-			// One call to one node that is not busy: no other goroutine is needed.
-			work = d.step(d.nodes[call.Node].do(call, client))
-			continue
-		}
-		d.perform(work)
-		work.calls, work.ready, work.done = nil, nil, nil
-		if !d.mustWait(r) {
+	d.prepare(r, event)
+	if d.quiet() {
+		if d.doAlone(r, event, patience(ctx, event)) {
 			return r.result
 		}
-		if ctx.Done() == nil { // a select costs more
-			<-r.ready
-			continue
-		}
-		select {
-		case <-r.ready:
-		case <-ctx.Done():
-			work = d.step(&core.Cancel{Op: r.result.Op})
-			ctx = context.WithoutCancel(ctx)
-			patience = 0
-		}
+	} else {
+		r.waited = true
+		d.post(posted{r, event})
 	}
+	if ctx.Done() == nil { // a select costs more
+		<-r.ready
+		return r.result
+	}
+	select {
+	case <-r.ready:
+	case <-ctx.Done():
+		d.Cancel(r.result.Op)
+		<-r.ready
+	}
+	return r.result
+}
+
+// quiet tells whether a caller may do its call itself: with one node that is not busy no other goroutine is needed.
+func (d *Driver) quiet() bool { return len(d.nodes) == 1 && d.nodes[0].quiet() }
+
+// doAlone steps a request and does its calls as long as nobody else is needed for that. It tells whether the
+// request has its result; if not, r.ready will tell when it has.
+func (d *Driver) doAlone(r *request, event core.Event, patience core.Duration) (finished bool) {
+	next := posted{r, event}
+	for {
+		w := newWork()
+		d.mu.Lock()
+		d.stepLocked(stepTime(), next, w)
+		client := d.alone(r, w, patience)
+		finished = r.finished
+		r.waited = client == nil && !finished
+		d.mu.Unlock()
+		if client == nil {
+			d.perform(w)
+			return finished
+		}
+		call := w.calls[0]
+		w.free()
+		next = posted{event: d.nodes[0].do(call, client)}
+	}
+}
+
+// alone tells by which client the maker of a request does itself the one call that this work is; nil if it may not. Whoever
+// has less patience than the call, or has its result and would do it for others, lets it take its own time elsewhere.
+func (d *Driver) alone(r *request, w *work, patience core.Duration) *redis.Client {
+	if len(w.calls) != 1 || len(w.finished)+len(w.told) > 0 || w.other || w.calls[0].Timeout > patience || r.finished {
+		return nil
+	}
+	return d.nodes[0].enter()
 }
 
 // requests are used again, by Do: most of what a call leaves to the garbage collector would be these.
@@ -179,14 +216,14 @@ func patience(ctx context.Context, event core.Request) core.Duration {
 // possibly before Submit returns; it must not block.
 func (d *Driver) Submit(event core.Request, done func(Result)) core.OpID {
 	r := &request{done: done}
-	work := d.begin(r, event)
-	op := r.result.Op
-	d.perform(work)
+	d.prepare(r, event)
+	op := r.result.Op // r is another's as soon as it is posted
+	d.post(posted{r, event})
 	return op
 }
 
 // Cancel ends an acquire or renew that has not ended yet with CANCELED.
-func (d *Driver) Cancel(op core.OpID) { d.perform(d.step(&core.Cancel{Op: op})) }
+func (d *Driver) Cancel(op core.OpID) { d.post(posted{event: &core.Cancel{Op: op}}) }
 
 // Close ends every wait with CLOSED, releases every hold and closes the connections.
 // A second Close is CLOSED.
@@ -208,49 +245,16 @@ func (d *Driver) disconnect() {
 	d.timer.Stop()
 }
 
-// begin steps the request.
-func (d *Driver) begin(r *request, event core.Request) (w work) {
-	if e, ok := event.(*core.Acquire); ok {
+// prepare gives a request its id, and an acquire what it needs from outside.
+func (d *Driver) prepare(r *request, event core.Request) {
+	switch e := event.(type) {
+	case *core.Acquire:
 		r.acquire = e
 		rand.Read(e.Seed[:]) // never fails: crypto/rand ends the process instead
 		e.Wall = time.Now().UnixMicro()
-	}
-	if e, ok := event.(*core.Release); ok {
+	case *core.Release:
 		r.release = e.Hold
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.lastOp++
-	r.result.Op = d.lastOp
-	event.SetOp(d.lastOp)
-	d.requests[d.lastOp] = r
-	if d.failure != nil {
-		d.finish(&core.Outcome{Op: d.lastOp, Status: core.Internal, Message: d.failure.Message}, &w)
-		return w
-	}
-	d.stepLocked(Now(), event, &w)
-	return w
-}
-
-// alone takes out the one call that this work is, if its maker may do it itself, and tells by which client; else nil. Whoever
-// has less patience than the call, or has its result and would do it for others, lets it take its own time elsewhere.
-func (d *Driver) alone(r *request, w work, patience core.Duration) (core.Call, *redis.Client) {
-	if len(d.nodes) != 1 || len(w.calls) != 1 || len(w.ready)+len(w.done) > 0 || w.other || w.calls[0].Timeout > patience {
-		return core.Call{}, nil
-	}
-	d.mu.Lock()
-	finished := r.finished
-	d.mu.Unlock()
-	if finished {
-		return core.Call{}, nil
-	}
-	return w.calls[0], d.nodes[0].enter()
-}
-
-// mustWait tells whether a request has no result yet; then r.ready tells when to look again.
-func (d *Driver) mustWait(r *request) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	r.waited = !r.finished
-	return r.waited
+	r.result.Op = core.OpID(d.lastOp.Add(1))
+	event.SetOp(r.result.Op)
 }

@@ -130,7 +130,7 @@ func (l *listener) pass(message any) {
 	default:
 		return
 	}
-	l.node.driver.perform(l.node.driver.step(event))
+	l.node.driver.step(event)
 }
 
 // confirm notes that a channel is on; false if nobody wants it any more.
@@ -156,7 +156,7 @@ func (l *listener) dropped(err error) {
 		}
 	}
 	l.mu.Unlock()
-	l.node.driver.perform(l.node.driver.step(events...))
+	l.node.driver.step(events...)
 }
 
 func (l *listener) close() {

@@ -2,6 +2,7 @@ package driver
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -103,8 +104,15 @@ func (u until) Deadline() (time.Time, bool) { return u.at, true }
 
 func untilTime(at time.Time) context.Context { return until{context.Background(), at} }
 
-// enter takes one of the places for callers with a connection of their own and tells
-// where it is; nil if there is none, or no connection that waits to be used.
+// quiet tells whether there is a place for a caller with a connection of its own.
+func (n *node) quiet() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.callers < maxAlone && len(n.queue) == 0
+}
+
+// enter takes one of these places and tells where it is; nil if there is none, or
+// no connection that waits to be used.
 func (n *node) enter() *redis.Client {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -145,22 +153,27 @@ func (n *node) do(call core.Call, client *redis.Client) core.Event {
 	// With a timer, unlike untilTime: if the connection turns out to be dead, go-redis makes another and
 	// looks at nothing but Done meanwhile.
 	ctx, stop := context.WithTimeout(context.Background(), timeout(call))
-	cmd := command(ctx, call)
+	cmd := redis.NewCmd(ctx, arguments(make([]any, 0, len(call.Args)), call.Args)...)
 	client.Process(ctx, cmd)
 	stop()
 	n.mu.Lock()
 	n.callers--
 	n.mu.Unlock()
-	answer := n.answer(call, cmd)
+	answer := n.answer(call, cmd, new([]core.Value))
 	return &answer
 }
 
-// enqueue lets a call wait for the next pipeline, without blocking.
-func (n *node) enqueue(call core.Call) {
+// enqueue lets those of the calls that are for this node wait for the next pipeline, without blocking.
+func (n *node) enqueue(calls []core.Call) {
+	now := time.Now()
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.queue = append(n.queue, queued{call, time.Now().Add(timeout(call))})
-	if n.pipelines < maxPipelines {
+	for i := range calls {
+		if calls[i].Node == n.index {
+			n.queue = append(n.queue, queued{calls[i], now.Add(timeout(calls[i]))})
+		}
+	}
+	if len(n.queue) > 0 && n.pipelines < maxPipelines {
 		n.pipelines++
 		go n.run()
 	}
@@ -168,7 +181,8 @@ func (n *node) enqueue(call core.Call) {
 
 // run sends pipelines until nothing waits.
 func (n *node) run() {
-	var spare []queued // the last batch's memory
+	p := pipelines.Get().(*pipeline)
+	defer pipelines.Put(p)
 	for {
 		failure, ok := n.connect()
 		if !ok {
@@ -180,22 +194,17 @@ func (n *node) run() {
 			n.mu.Unlock()
 			return
 		}
-		batch := n.queue
-		n.queue = spare[:0]
-		if len(batch) > maxBatch {
-			n.queue = append(n.queue, batch[maxBatch:]...)
-			batch = batch[:maxBatch]
-		}
+		count := min(len(n.queue), maxBatch)
+		p.batch = append(p.batch, n.queue[:count]...)
+		n.queue = slices.Delete(n.queue, 0, count)
 		n.mu.Unlock()
-		var answers []core.Event
 		if failure != nil {
-			answers = n.refuse(batch, failure)
+			p.refuse(n, failure)
 		} else {
-			answers = n.pipeline(batch)
+			p.send(n)
 		}
-		clear(batch)
-		spare = batch
-		n.driver.perform(n.driver.step(answers...))
+		n.driver.step(p.outcome()...)
+		p.reset()
 	}
 }
 
@@ -229,88 +238,41 @@ func (n *node) connect() (failure error, ok bool) {
 	return err, true
 }
 
-// refuse answers calls that could not be sent.
-func (n *node) refuse(batch []queued, failure error) []core.Event {
-	events := make([]core.Event, len(batch))
-	for i, q := range batch {
-		events[i] = &core.Answer{Call: q.ID, Fault: core.Refused, Cause: n.redact(cause(failure, q.Call))}
-	}
-	return events
-}
-
-// pipeline sends a batch and gives the answers. What waited too long is not sent.
-func (n *node) pipeline(batch []queued) []core.Event {
-	events := make([]core.Event, 0, len(batch))
-	now := time.Now()
-	last := now
-	live := batch[:0]
-	for _, q := range batch {
-		if q.deadline.After(now) {
-			live = append(live, q)
-			if q.deadline.After(last) {
-				last = q.deadline
-			}
-		} else {
-			events = append(events, &core.Answer{Call: q.ID, Fault: core.Refused, Cause: timeoutCause(q.Call) + ", not sent"})
-		}
-	}
-	if len(live) == 0 {
-		return events
-	}
-	ctx, stop := context.WithDeadline(context.Background(), last) // with a timer, as in do
-	defer stop()
-	cmds := make([]*redis.Cmd, len(live))
-	answers := make([]core.Answer, len(live))
-	pipe := n.redis.Pipeline()
-	for i, q := range live {
-		cmds[i] = command(ctx, q.Call)
-		pipe.Process(ctx, cmds[i])
-	}
-	_, failure := pipe.Exec(ctx)
-	for i, q := range live {
-		if cmds[i].Err() == nil && cmds[i].Val() == nil {
-			cmds[i].SetErr(failure) // of the handshake, which go-redis does not set
-		}
-		answers[i] = n.answer(q.Call, cmds[i])
-		events = append(events, &answers[i])
-	}
-	return events
-}
-
 func timeout(call core.Call) time.Duration { return time.Duration(call.Timeout) * time.Microsecond }
 
-func command(ctx context.Context, call core.Call) *redis.Cmd {
-	args := make([]any, len(call.Args))
-	for i := range call.Args {
-		args[i] = &call.Args[i] // a pointer, since a string as any would be one allocation each
+// arguments appends those of a call, as go-redis takes them.
+func arguments(to []any, args []string) []any {
+	for i := range args {
+		to = append(to, &args[i]) // a pointer, since a string as any would be one allocation each
 	}
-	return redis.NewCmd(ctx, args...)
+	return to
 }
 
-// answer tells the machine what became of a call.
-func (n *node) answer(call core.Call, cmd *redis.Cmd) core.Answer {
+// answer tells the machine what became of a call. The values of the reply are appended to a slice.
+func (n *node) answer(call core.Call, cmd *redis.Cmd, values *[]core.Value) core.Answer {
 	if err := cmd.Err(); err != nil && err != redis.Nil {
 		fault, cause := classify(err, call)
 		return core.Answer{Call: call.ID, Fault: fault, Cause: n.redact(cause)}
 	}
-	return core.Answer{Call: call.ID, Reply: flatten(cmd.Val())}
+	begin := len(*values)
+	*values = flatten(*values, cmd.Val())
+	return core.Answer{Call: call.ID, Reply: (*values)[begin:]}
 }
 
-// flatten turns a reply into values; what no script of ours replies becomes a string, which makes no sense to the machine.
-func flatten(reply any) []core.Value {
+// flatten appends a reply's values; what no script of ours replies becomes a string, which makes no sense to the machine.
+func flatten(values []core.Value, reply any) []core.Value {
 	list, ok := reply.([]any)
 	if !ok {
-		return []core.Value{{IsString: true}}
+		return append(values, core.Value{IsString: true})
 	}
-	values := make([]core.Value, len(list))
-	for i, element := range list {
+	for _, element := range list {
 		switch v := element.(type) {
 		case int64:
-			values[i].Int = v
+			values = append(values, core.Value{Int: v})
 		case string:
-			values[i] = core.Value{Str: v, IsString: true}
+			values = append(values, core.Value{Str: v, IsString: true})
 		default:
-			values[i].IsString = true
+			values = append(values, core.Value{IsString: true})
 		}
 	}
 	return values

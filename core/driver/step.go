@@ -2,33 +2,92 @@ package driver
 
 import (
 	"fmt"
+	"runtime"
+	"sync"
 	"time"
 
 	"github.com/libredlock/libredlock/core"
 )
 
-// work is what a step wants done without the mutex.
+// work is what steps want done without the mutex.
 type work struct {
-	calls []core.Call
-	ready []chan struct{} // of waiters to wake: earlier they would only queue for the mutex
-	done  []func()        // callbacks
-	other bool            // subscriptions were passed on
+	calls    []core.Call
+	finished []*request
+	told     []func() // callbacks
+	other    bool     // subscriptions were passed on
 }
 
-// step feeds events that happened at the same time.
-func (d *Driver) step(events ...core.Event) (w work) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	now := Now()
-	for _, event := range events {
-		d.stepLocked(now, event, &w)
+var works = sync.Pool{New: func() any { return new(work) }}
+
+func newWork() *work { return works.Get().(*work) }
+
+// free lets somebody else use the memory.
+func (w *work) free() {
+	clear(w.calls)
+	clear(w.finished)
+	clear(w.told)
+	*w = work{calls: w.calls[:0], finished: w.finished[:0], told: w.told[:0]}
+	works.Put(w)
+}
+
+// posted is an event for the machine, with the request that it makes, if it makes one.
+type posted struct {
+	request *request
+	event   core.Event
+}
+
+// inbox is what waits to be stepped.
+type inbox struct {
+	mu     sync.Mutex
+	events []posted
+	spare  []posted // the last batch's memory, guarded by the driver's mutex
+}
+
+// post has an event stepped soon, together with what else comes until then, and what comes of it done. So many callers
+// neither queue for the machine nor need deep stacks, and what they cause leaves in one batch.
+func (d *Driver) post(p posted) {
+	d.inbox.mu.Lock()
+	d.inbox.events = append(d.inbox.events, p)
+	first := len(d.inbox.events) == 1
+	d.inbox.mu.Unlock()
+	if first {
+		go func() {
+			runtime.Gosched() // others first
+			d.step()
+		}()
 	}
-	return w
+}
+
+// step feeds events that happened at the same time, and whatever is in the inbox, and does what comes of them.
+func (d *Driver) step(events ...core.Event) {
+	w := newWork()
+	d.mu.Lock()
+	now := stepTime()
+	for _, event := range events {
+		d.stepLocked(now, posted{event: event}, w)
+	}
+	d.inbox.mu.Lock()
+	batch := d.inbox.events
+	d.inbox.events = d.inbox.spare[:0]
+	d.inbox.mu.Unlock()
+	for _, p := range batch {
+		d.stepLocked(now, p, w)
+	}
+	clear(batch)
+	d.inbox.spare = batch
+	d.mu.Unlock()
+	d.perform(w)
 }
 
 // stepLocked steps the machine and notes what its effects say about requests and holds.
-func (d *Driver) stepLocked(now core.Time, event core.Event, w *work) {
+func (d *Driver) stepLocked(now core.Time, p posted, w *work) {
+	if p.request != nil {
+		d.requests[p.request.result.Op] = p.request
+	}
 	if d.failure != nil {
+		if p.request != nil {
+			d.finish(&core.Outcome{Op: p.request.result.Op, Status: core.Internal, Message: d.failure.Message}, w)
+		}
 		return
 	}
 	defer func() {
@@ -36,7 +95,7 @@ func (d *Driver) stepLocked(now core.Time, event core.Event, w *work) {
 			d.fail(reason, w)
 		}
 	}()
-	effects := d.machine.Step(now, event)
+	effects := d.machine.Step(now, p.event)
 	w.calls = append(w.calls, effects.Calls...)
 	for i := range effects.Outcomes {
 		d.finish(&effects.Outcomes[i], w)
@@ -63,7 +122,7 @@ func (d *Driver) fail(reason any, w *work) {
 		d.finish(&core.Outcome{Op: op, Status: core.Internal, Message: d.failure.Message}, w)
 	}
 	for _, h := range d.holds {
-		w.done = append(w.done, h.lose(d.failure.Error())...)
+		w.told = append(w.told, h.lose(d.failure.Error())...)
 	}
 	clear(d.holds)
 }
@@ -87,11 +146,8 @@ func (d *Driver) finish(o *core.Outcome, w *work) {
 		d.holds[o.Op] = h
 		r.result.Hold = h
 	}
-	if r.waited {
-		w.ready = append(w.ready, r.ready)
-	}
-	if r.done != nil {
-		w.done = append(w.done, func() { r.done(r.result) })
+	if r.waited || r.done != nil {
+		w.finished = append(w.finished, r)
 	}
 }
 
@@ -100,7 +156,7 @@ func (d *Driver) tell(n core.Notice, w *work) {
 	switch n.Kind {
 	case core.NoticeHealth:
 		if d.config.OnHealth != nil {
-			w.done = append(w.done, func() { d.config.OnHealth(n) })
+			w.told = append(w.told, func() { d.config.OnHealth(n) })
 		}
 	case core.NoticeDeadline:
 		if h := d.holds[n.Hold]; h != nil {
@@ -109,33 +165,35 @@ func (d *Driver) tell(n core.Notice, w *work) {
 	case core.NoticeLost:
 		if h := d.holds[n.Hold]; h != nil {
 			delete(d.holds, n.Hold)
-			w.done = append(w.done, h.lose(n.Cause)...)
+			w.told = append(w.told, h.lose(n.Cause)...)
 		}
 	}
 }
 
-// perform does what a step wants done. It does not block.
-func (d *Driver) perform(w work) {
-	for _, call := range w.calls {
-		d.nodes[call.Node].enqueue(call)
-	}
-	for _, ready := range w.ready {
-		select {
-		case ready <- struct{}{}:
-		default: // it was told, and has not looked yet
+// perform does what steps want done. It does not block.
+func (d *Driver) perform(w *work) {
+	if len(w.calls) > 0 {
+		for _, n := range d.nodes {
+			n.enqueue(w.calls)
 		}
 	}
-	for _, f := range w.done {
+	for _, r := range w.finished {
+		if r.done != nil {
+			r.done(r.result)
+		} else {
+			r.ready <- struct{}{} // has room
+		}
+	}
+	for _, f := range w.told {
 		f()
 	}
+	w.free()
 }
 
 // tick tells the machine that its time has come.
 func (d *Driver) tick() {
-	var w work
 	d.mu.Lock()
 	d.armed = core.Never
-	d.stepLocked(Now(), &core.Tick{}, &w)
 	d.mu.Unlock()
-	d.perform(w)
+	d.step(&core.Tick{})
 }
