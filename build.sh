@@ -20,22 +20,25 @@ do_help() {
     cat <<'END'
 usage: ./build.sh VERB
 
-  demo     a Python, a C and a Go program fight over one lock, on an embedded Redis
+  demo     a Python, a Node, a C and a Go program fight over one lock, on an embedded Redis
            (REDLOCK_NODES=redis://...[,redis://...]: on yours); see also: demo -help
   test     everything below, and all tests on real Redis servers that they start themselves
-  check    formatting, static analysis and types of Go, Python, C and shell
+  check    formatting, static analysis and types of Go, Python, JavaScript, C and shell
   lib      build/lib/libredlock.so with libredlock-core.so, build/include/redlock.h and
            build/lib/pkgconfig/redlock.pc
   wasm     build/redlock.wasm
   python   .venv/ with the Python package, installed from this checkout
-  dist     build/dist/: a Python wheel and an archive of the C library
+  node     bindings/node with what it needs, ready to be imported
+  dist     build/dist/: a Python wheel, an npm package and an archive of the C library
   help     this text
 END
 }
 
 do_demo() {
     build_libraries
-    say "building the three programs"
+    build_plugin
+    prepare_node
+    say "building the four programs"
     mkdir -p build/demo
     cc -std=c99 -O1 -Wall -Wextra -Werror -pedantic -o build/demo/worker-c tests/demo/workers/c/worker.c \
         -Ibuild/include -Lbuild/lib "-Wl,-rpath,$root/build/lib" -lredlock
@@ -63,11 +66,18 @@ do_python() {
     say "try: .venv/bin/python -c 'import libredlock; help(libredlock)'"
 }
 
+do_node() {
+    build_plugin
+    prepare_node
+    say "try: node -e 'import(\"./bindings/node/src/index.js\").then(console.log)'"
+}
+
 do_check() {
     need_go
     need shellcheck shellcheck cc gcc c++ g++
     build_libraries
     make_venv
+    prepare_node
     need_staticcheck
     run_checks || die "${#failed_checks[@]} checks failed$(printf ': %s' "${failed_checks[@]}")"
     say "$passed_checks checks passed"
@@ -75,11 +85,17 @@ do_check() {
 
 do_dist() {
     build_libraries
+    build_plugin
     make_venv
+    need_node
     rm -rf build/dist
     mkdir -p build/dist
     make_wheel
     make_archive
+    say "packing the npm package"
+    # shellcheck source=bindings/node/lib.sh
+    source bindings/node/lib.sh
+    make_npm "$root/build" "$root/build/dist"
     printf '%s\n' build/dist/*
 }
 
@@ -88,7 +104,7 @@ do_test() {
     need redis-server redis-server pkg-config pkg-config valgrind valgrind shellcheck shellcheck cc gcc c++ g++
     do_demo --build-only
     do_dist
-    build_plugin
+    prepare_node
     need_staticcheck
     go -C tests build -o "$root/build/tools/tally" ./tally
 
@@ -102,6 +118,7 @@ do_test() {
     suite go "the rest of the root module" go test -json -count=1 -timeout 10m $(packages_but "${raced[@]}") || failed=1
     suite go "tests/, in all languages" go -C tests test -json -count=1 -timeout 12m ./... || failed=1
     suite pytest "Python" .venv/bin/python -m pytest -q -p no:cacheprovider bindings/python/tests || failed=1
+    suite node "Node" node --test --expose-gc bindings/node/test/*.test.js || failed=1
     build/tools/tally sum && ((failed == 0))
 }
 
@@ -127,6 +144,15 @@ build_plugin() {
     # shellcheck source=wasm/lib.sh
     source wasm/lib.sh
     build_wasm build
+}
+
+# prepare_node installs what the npm package and its tests need, pinned by its lock file.
+prepare_node() {
+    need_node
+    say "preparing the npm package"
+    # shellcheck source=bindings/node/lib.sh
+    source bindings/node/lib.sh
+    make_node "$root/build"
 }
 
 # make_venv makes .venv with the test tools, all pinned by hash, and the package from this checkout.

@@ -23,6 +23,7 @@ run_checks() {
     check "ruff format" ruff_format
     check "mypy" mypy_package
     check "mypy, tests/" mypy_tests
+    check "tsc, the npm package" node_types
     check "redlock.h is C99" cc -std=c99 "${c_warnings[@]}" -x c capi/redlock.h
     check "redlock.h is C++" c++ -std=c++11 "${c_warnings[@]}" -x c++ capi/redlock.h
     check "C programs" c_programs
@@ -105,6 +106,9 @@ mypy_tests() {
     find tests -name '*.py' -print0 |
         MYPYPATH=bindings/python/src xargs -0 -n 1 .venv/bin/python -m mypy --strict --no-error-summary
 }
+
+# Its JavaScript, its declarations and what applications write.
+node_types() { (cd bindings/node && node_modules/.bin/tsc); }
 
 c_warnings=(-Wall -Wextra -Wpedantic -Werror -fsyntax-only)
 

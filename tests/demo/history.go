@@ -8,18 +8,20 @@ import (
 	"strings"
 )
 
-// A language is one of the three that fight.
+// A language is one of the four that fight.
 type language int
 
 const (
 	python language = iota
+	node
 	c
 	golang
+	languageCount
 )
 
-var languages = []language{python, c, golang}
+var languages = []language{python, node, c, golang}
 
-func (l language) String() string { return [...]string{"Python", "C", "Go"}[l] }
+func (l language) String() string { return [...]string{"Python", "Node", "C", "Go"}[l] }
 
 // An event is one line that a worker prints: "waiting NS", "acquired NS FENCE" or "released NS".
 type event struct {
@@ -69,8 +71,8 @@ type turn struct {
 func historyOf(events []event) []turn {
 	var turns []turn
 	end := int64(0)
-	var current [3]turn
-	var holding [3]bool
+	var current [languageCount]turn
+	var holding [languageCount]bool
 	for _, e := range events {
 		end = max(end, e.at)
 		switch t := &current[e.language]; e.kind {

@@ -18,14 +18,14 @@ type screen struct {
 	color   bool
 	started time.Time
 	lastly  time.Time // when it was last drawn
-	turns   [3]int
-	holding [3]bool
+	turns   [languageCount]int
+	holding [languageCount]bool
 	fence   uint64
 	tape    []language // who got it, in order
 }
 
 // ansiColor has the colours of the lanes in the timeline, from the terminal's 256.
-var ansiColor = [3]int{python: 68, c: 173, golang: 73}
+var ansiColor = [languageCount]int{python: 68, node: 179, c: 173, golang: 73}
 
 func newScreen(out io.Writer) *screen {
 	now := time.Now()
@@ -53,7 +53,7 @@ func (s *screen) show(e *event) {
 			s.turns[e.language]++
 			s.fence = max(s.fence, e.fence)
 			s.tape = append(s.tape, e.language)
-			s.holding = [3]bool{} // another language's release may be read later than this
+			s.holding = [languageCount]bool{} // another language's release may be read later than this
 			s.holding[e.language] = true
 		case released:
 			s.holding[e.language] = false

@@ -1,7 +1,7 @@
-// Command demo lets a Python, a C and a Go program fight over one lock, shows live who
+// Command demo lets a Python, a Node, a C and a Go program fight over one lock, shows live who
 // holds it, and checks afterwards that the lock kept its promises.
 //
-// The three programs (in workers/) are separate processes. Each waits for the lock, reads a
+// The four programs (in workers/) are separate processes. Each waits for the lock, reads a
 // plain file with a number, works a little, writes the number plus one and releases: without
 // a lock most of these updates would be lost. Redis is embedded, or what REDLOCK_NODES names.
 //
@@ -27,10 +27,11 @@ import (
 
 // A setup is where the demo finds and leaves its files, and how long it runs.
 type setup struct {
-	root     string        // of the checkout
-	build    string        // has lib/ with the libraries and demo/ with the compiled workers
-	output   string        // folder for the counter and the picture
-	python   string        // the interpreter
+	root     string // of the checkout
+	build    string // has lib/ with the libraries and demo/ with the compiled workers
+	output   string // folder for the counter and the picture
+	python   string // the interpreters
+	node     string
 	duration time.Duration //
 	nodes    []string      // URLs; none: an embedded Redis
 }
@@ -41,6 +42,7 @@ func main() {
 	var s setup
 	flag.StringVar(&s.root, "root", ".", "root of the checkout")
 	flag.StringVar(&s.python, "python", "python3", "Python interpreter")
+	flag.StringVar(&s.node, "node", "node", "Node.js interpreter")
 	flag.DurationVar(&s.duration, "for", 8*time.Second, "how long they fight")
 	flag.Parse()
 	s.build = filepath.Join(s.root, "build")
@@ -74,12 +76,14 @@ func run(ctx context.Context, s setup, out io.Writer) error {
 	}
 	defer servers.close()
 
-	fmt.Fprintf(out, "Python, C and Go fight over one lock for %v, on %s.\n\n", s.duration, servers)
+	fmt.Fprintf(out, "Python, Node, C and Go fight over one lock for %v, on %s.\n\n", s.duration, servers)
 	name := "redlock-demo:" + rand.Text()
 	workers := []worker{
 		{language: python, command: []string{s.python, filepath.Join(s.root, "tests", "demo", "workers", "python", "worker.py")},
 			env: []string{"PYTHONPATH=" + filepath.Join(s.root, "bindings", "python", "src"),
 				"REDLOCK_LIBRARY=" + filepath.Join(s.build, "lib", "libredlock.so")}},
+		{language: node, command: []string{s.node, filepath.Join(s.root, "tests", "demo", "workers", "node", "worker.js")},
+			env: []string{"REDLOCK_WASM=" + filepath.Join(s.build, "redlock.wasm")}},
 		{language: c, command: []string{filepath.Join(s.build, "demo", "worker-c")}},
 		{language: golang, command: []string{filepath.Join(s.build, "demo", "worker-go")}},
 	}

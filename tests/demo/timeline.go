@@ -26,8 +26,9 @@ var (
 	ink   = color.NRGBA{R: 0x2b, G: 0x2f, B: 0x36, A: 0xff}
 	faint = color.NRGBA{R: 0xe3, G: 0xe6, B: 0xea, A: 0xff}
 	// Okabe and Ito's colours, which differ for the colour-blind too.
-	laneColor = [3]color.NRGBA{
+	laneColor = [languageCount]color.NRGBA{
 		python: {R: 0x00, G: 0x72, B: 0xb2, A: 0xff},
+		node:   {R: 0xe6, G: 0x9f, B: 0x00, A: 0xff},
 		c:      {R: 0xd5, G: 0x5e, B: 0x00, A: 0xff},
 		golang: {R: 0x00, G: 0x9e, B: 0x73, A: 0xff},
 	}
@@ -38,7 +39,7 @@ func laneOf(l language) float64 { return float64(len(languages) - int(l)) }
 // drawTimeline writes who held when as an SVG.
 func drawTimeline(history []turn, path string) error {
 	p := plot.New()
-	p.Title.Text = fmt.Sprintf("Who held the lock: %d turns of three programs", len(history))
+	p.Title.Text = fmt.Sprintf("Who held the lock: %d turns of four programs", len(history))
 	p.Title.TextStyle.Font = sans(17)
 	p.Title.TextStyle.Color = ink
 	p.Title.Padding = 14
@@ -95,7 +96,7 @@ func seconds(least, most float64) (ticks []plot.Tick) {
 }
 
 func laneTicks(history []turn) []plot.Tick {
-	turns := [3]int{}
+	turns := [languageCount]int{}
 	for _, t := range history {
 		turns[t.language]++
 	}

@@ -90,6 +90,38 @@ func TestWheel(t *testing.T) {
 	}
 }
 
+func TestNpmPackage(t *testing.T) {
+	archive := made(t, "*.tgz")
+	try, err := os.ReadFile("testdata/try.mjs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := testredis.Start(t)
+	folder := elsewhere(t)
+	program := filepath.Join(folder, "try.mjs")
+	if err := os.WriteFile(program, try, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// As npm lays it out, but without asking a registry for what it depends on.
+	installed := filepath.Join(folder, "node_modules", "libredlock")
+	in(t, folder, nil, "mkdir", "-p", installed)
+	in(t, folder, nil, "tar", "-xzf", archive, "-C", installed, "--strip-components=1")
+	dependency, err := filepath.Abs("../../bindings/node/node_modules/ioredis")
+	if err != nil {
+		t.Fatal(err)
+	}
+	in(t, folder, nil, "ln", "-s", dependency, filepath.Join(folder, "node_modules"))
+	printed := in(t, folder, nil, "node", program, server.URL)
+	if !regexp.MustCompile(`^` + regexp.QuoteMeta(installed) + `/src/index\.js\n(\d{16}\n){2}$`).MatchString(printed) {
+		t.Errorf("got %q", printed)
+	}
+	for _, name := range []string{"LICENSE", "README.md", "redlock.wasm", "src/index.d.ts"} {
+		if _, err := os.Stat(filepath.Join(installed, name)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestArchive(t *testing.T) {
 	archive := made(t, "*.tar.gz")
 	server := testredis.Start(t)

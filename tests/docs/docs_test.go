@@ -46,6 +46,11 @@ func main() {
     print("paid with", fence)
 
 SNIPPET`,
+	"js": `function pay(fence) {
+  console.log("paid with " + fence);
+}
+
+SNIPPET`,
 	"c": `#include <stdio.h>
 #include <redlock.h>
 
@@ -62,6 +67,8 @@ SNIPPET    return 0;
 `,
 }
 
+var suffixes = map[string]string{"go": "go", "python": "py", "js": "mjs", "c": "c"}
+
 func TestTheReadmesExamplesRun(t *testing.T) {
 	server := testredis.Start(t)
 	page, err := os.ReadFile("../../README.md")
@@ -69,17 +76,14 @@ func TestTheReadmesExamplesRun(t *testing.T) {
 	for language, frame := range frames {
 		t.Run(language, func(t *testing.T) {
 			blocks := regexp.MustCompile("(?s)```"+language+"\n(.*?)```").FindAllStringSubmatch(string(page), -1)
-			require.Len(t, blocks, map[string]int{"go": 1, "python": 2, "c": 1}[language])
+			require.Len(t, blocks, map[string]int{"go": 1, "python": 2, "js": 1, "c": 1}[language])
 			program := strings.Replace(frame, "SNIPPET", blocks[0][1], 1)
 			if language == "python" {
 				program += blocks[1][1]
 			}
 			require.Contains(t, program, "redis://127.0.0.1:6379")
 			program = strings.ReplaceAll(program, "redis://127.0.0.1:6379", server.URL)
-			file := filepath.Join(t.TempDir(), "main."+map[string]string{"python": "py"}[language])
-			if language != "python" {
-				file = filepath.Join(t.TempDir(), "main."+language)
-			}
+			file := filepath.Join(t.TempDir(), "main."+suffixes[language])
 			require.NoError(t, os.WriteFile(file, []byte(program), 0o600))
 
 			output, err := command(t, language, file).CombinedOutput()
@@ -99,6 +103,8 @@ func command(t *testing.T, language, file string) *exec.Cmd {
 		return cmd
 	case "python":
 		return drivers.Python(t, file)
+	case "js":
+		return drivers.NodeBesideThePackage(t, file)
 	}
 	program := strings.TrimSuffix(file, ".c")
 	drivers.CompileC(t, program, file)

@@ -11,7 +11,7 @@ import (
 	"github.com/libredlock/libredlock/core"
 )
 
-// TestStatusesAgree: the statuses of core stand in the C header, in Python and in the reference, with the same
+// TestStatusesAgree: the statuses of core stand in the C header, in Python, in Node and in the reference, with the same
 // names and numbers, and no others do.
 func TestStatusesAgree(t *testing.T) {
 	want := map[string]int{}
@@ -23,6 +23,8 @@ func TestStatusesAgree(t *testing.T) {
 	for _, place := range []struct{ file, section, row string }{
 		{"../../capi/redlock.h", `(?s)typedef enum redlock_status \{(.*?)\}`, `REDLOCK_(?P<name>\w+) = (?P<number>\d+)`},
 		{"../../bindings/python/src/libredlock/errors.py", `(?s)class Status\(IntEnum\):(.*?)\nclass `, `(?m)^    (?P<name>[A-Z_]+) = (?P<number>\d+)$`},
+		{"../../bindings/node/src/errors.js", `(?s)Status = Object\.freeze\(\{(.*?)\}\)`, `(?m)^  (?P<name>[A-Z_]+): (?P<number>\d+),$`},
+		{"../../bindings/node/src/index.d.ts", `(?s)Status: Readonly<\{(.*?)\}>`, `(?m)^  (?P<name>[A-Z_]+): (?P<number>\d+);$`},
 		{"../../docs/reference.md", `(?s)## Statuses\n(.*?)\n## `, `(?m)^\| (?P<number>\d+) \| (?P<name>[A-Z_]+) \|`},
 	} {
 		text, err := os.ReadFile(place.file)

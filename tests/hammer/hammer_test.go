@@ -27,13 +27,13 @@ import (
 )
 
 const (
-	processesPerDriver = 5
+	processesPerDriver = 4
 	clientsPerProcess  = 10
 	name               = "hammer"
 )
 
 // names are the drivers that can hammer. The C driver that drains a queue calls the same core as the one that blocks.
-var names = []string{"go", "c", "python", "python-async"}
+var names = []string{"go", "c", "python", "python-async", "node"}
 
 func duration(t *testing.T) time.Duration {
 	text := cmp.Or(os.Getenv("REDLOCK_HAMMER"), "3s")

@@ -2,6 +2,7 @@
 //
 //	tally go NAME COMMAND...         runs a go test -json
 //	tally pytest NAME COMMAND...     runs a pytest, to which it adds --junitxml
+//	tally node NAME node ARG...      runs a node --test, to which it adds a reporter
 //	tally sum                        prints what all suites did, and "N passed, N failed" at the end
 //
 // Results are kept in the file that TALLY names, a line a suite. The counts are the runners' own; of a
@@ -66,8 +67,10 @@ func run(args []string, out io.Writer) error {
 		return record(file, args[1], args[2:], out, runGo)
 	case len(args) > 2 && args[0] == "pytest":
 		return record(file, args[1], args[2:], out, runPytest)
+	case len(args) > 2 && args[0] == "node":
+		return record(file, args[1], args[2:], out, runNode)
 	}
-	return fmt.Errorf("usage: tally go|pytest NAME COMMAND... or tally sum")
+	return fmt.Errorf("usage: tally go|pytest|node NAME COMMAND... or tally sum")
 }
 
 // record runs a suite and appends its result to the file.

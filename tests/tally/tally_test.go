@@ -118,3 +118,26 @@ func TestRunners(t *testing.T) {
 		}
 	}
 }
+
+func TestNode(t *testing.T) {
+	const report = `<?xml version="1.0" encoding="utf-8"?>
+		<testsuites>
+			<testsuite name="suite" tests="3" failures="1" skipped="1">
+				<testcase name="passes" time="0.1"/>
+				<testcase name="fails"><failure type="testCodeFailure">why</failure></testcase>
+				<testsuite name="within"><testcase name="is left out"><skipped type="skipped" message="true"/></testcase></testsuite>
+			</testsuite>
+			<testcase name="alone"/>
+			<!-- tests 4 -->
+		</testsuites>`
+	var parsed nodeSuite
+	if err := xml.Unmarshal([]byte(report), &parsed); err != nil {
+		t.Fatal(err)
+	}
+	var r result
+	r.countSuite(parsed, "")
+	want := []string{"suite > fails", "suite > within > is left out was skipped"}
+	if r.Passed != 2 || r.Failed != 2 || !slices.Equal(r.Failures, want) {
+		t.Errorf("got %+v", r)
+	}
+}

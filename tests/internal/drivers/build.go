@@ -163,3 +163,20 @@ func Node(t testing.TB, args ...string) *exec.Cmd {
 	cmd.Env = append(os.Environ(), "REDLOCK_WASM="+module)
 	return cmd
 }
+
+// NodeBesideThePackage is Node for a program that imports "libredlock": where it is, the package seems to be installed.
+func NodeBesideThePackage(t testing.TB, program string) *exec.Cmd {
+	t.Helper()
+	modules := filepath.Join(filepath.Dir(program), "node_modules")
+	source, err := filepath.Abs(filepath.Join(tests(), "..", "bindings", "node"))
+	if err == nil {
+		err = os.Mkdir(modules, 0o755)
+	}
+	if err == nil {
+		err = os.Symlink(source, filepath.Join(modules, "libredlock"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Node(t, program)
+}

@@ -1,0 +1,141 @@
+/** A lock that one holder has at a time. */
+
+import { inspect } from "node:util";
+
+import { abortSignal, options, waitLimit } from "./arguments.js";
+import { wallUs } from "./clock.js";
+import { AcquireTimeout, Status, errorOf } from "./errors.js";
+import { Held } from "./held.js";
+import { Hold } from "./hold.js";
+import { freshSeed } from "./seed.js";
+
+/**
+ * What a lock object was made with, as the machine takes it.
+ * @typedef {object} Request
+ * @property {string} name
+ * @property {number} ttl
+ * @property {boolean | null} fencing
+ * @property {boolean | null} autoRenew
+ * @property {boolean | null} queue
+ * @property {number} maxHold
+ * @property {string} metadata
+ */
+
+/**
+ * How to wait.
+ * @typedef {object} Wait
+ * @property {number} [waitMs] milliseconds to wait at most; undefined: without limit
+ * @property {AbortSignal} [signal] ends the wait; a wait that was ended leaves nothing behind
+ */
+
+/**
+ * A lock that one holder has at a time; made by the client's `mutex`.
+ *
+ * It describes the lock and holds nothing itself, so it never changes, and any number of callers may use it at once. It
+ * is not reentrant: who holds it and acquires it again, waits.
+ */
+export class Mutex {
+  #lifeline;
+  #request;
+
+  /**
+   * @param {import("./lifeline.js").Lifeline} lifeline
+   * @param {Request} request
+   */
+  constructor(lifeline, request) {
+    this.#lifeline = lifeline;
+    this.#request = request;
+  }
+
+  /** The name of the lock, without the client's prefix. */
+  get name() {
+    return this.#request.name;
+  }
+
+  /**
+   * Acquires the lock, waiting for it.
+   * @param {Wait} [wait]
+   * @returns {Promise<Held>}
+   */
+  async acquire(wait) {
+    const { waitMs, signal } = options("acquire", wait, ["waitMs", "signal"]);
+    const hold = await this.#try(waitLimit(waitMs), abortSignal("signal", signal));
+    if (hold instanceof Hold) {
+      return new Held(hold, this.#lifeline);
+    }
+    if (hold[1] === Status.HELD) {
+      throw new AcquireTimeout(`lock ${JSON.stringify(this.name)} is held by another`);
+    }
+    throw errorOf(hold, signal);
+  }
+
+  /**
+   * Acquires the lock if it is free now, else gives null. Rejects as acquire does.
+   * @param {{signal?: AbortSignal}} [settings]
+   * @returns {Promise<Held | null>}
+   */
+  async tryAcquire(settings) {
+    const { signal } = options("tryAcquire", settings, ["signal"]);
+    const hold = await this.#try(0, abortSignal("signal", signal));
+    if (hold instanceof Hold) {
+      return new Held(hold, this.#lifeline);
+    }
+    if (hold[1] === Status.HELD) {
+      return null;
+    }
+    throw errorOf(hold, signal);
+  }
+
+  /**
+   * Runs a function while the lock is held: acquires it, awaits what the function returns, and releases it.
+   *
+   * Rejects with what the function throws; else, if the lock was lost meanwhile, with LockLost, when the function has
+   * ended. `held.signal` tells the function at once. A release that could not be confirmed is only warned of.
+   * @template T
+   * @param {(held: Held) => T} body
+   * @param {Wait} [wait]
+   * @returns {Promise<Awaited<T>>}
+   */
+  async using(body, wait) {
+    if (typeof body !== "function") {
+      throw new TypeError("using needs a function to run");
+    }
+    const held = await this.acquire(wait);
+    let result;
+    try {
+      result = await body(held);
+    } catch (error) {
+      await held[Symbol.asyncDispose]().catch((failure) => warn(held, failure)); // what the body threw is what the caller is to see
+      throw error;
+    }
+    await held[Symbol.asyncDispose]();
+    return result;
+  }
+
+  /** What console.log shows. */
+  [inspect.custom]() {
+    return `Mutex ${JSON.stringify(this.name)}`;
+  }
+
+  /**
+   * @param {number | null} wait microseconds; null: without limit
+   * @param {AbortSignal | undefined} signal
+   * @returns {Promise<Hold | import("./machine.js").Outcome>}
+   */
+  #try(wait, signal) {
+    const { name, ttl, fencing, autoRenew, queue, maxHold, metadata } = this.#request;
+    return this.#lifeline.session.acquire(
+      ["acquire", 0, "mutex", name, ttl, wait, fencing, autoRenew, queue, maxHold, metadata, freshSeed(), wallUs()],
+      name,
+      signal,
+    );
+  }
+}
+
+/**
+ * @param {Held} held
+ * @param {Error} failure
+ */
+function warn(held, failure) {
+  process.emitWarning(`lock ${JSON.stringify(held.name)}: ${failure.message}`, { type: "RedlockWarning" });
+}
