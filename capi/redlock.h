@@ -132,9 +132,9 @@ typedef struct redlock_request {
     int64_t name_len;      /* or REDLOCK_NTS */
     int64_t ttl_ms;        /* the lease: 100 .. 86400000; 0: 10000 */
     int64_t wait_ms;       /* 0 tries once, -1 waits without limit */
-    int64_t max_hold_ms;   /* not yet: other than 0 is REDLOCK_UNSUPPORTED */
+    int64_t max_hold_ms;   /* since the acquire, 100 or more: then it is lost; 0: no limit */
     uint32_t fencing;      /* default on */
-    uint32_t auto_renew;   /* not yet: on is REDLOCK_UNSUPPORTED; default off */
+    uint32_t auto_renew;   /* default on: the lease is extended until the release */
     uint32_t queue;        /* not yet: on is REDLOCK_UNSUPPORTED; default off */
     uint32_t reserved;     /* 0 */
     const char *metadata;  /* shown by inspect; NULL: none */

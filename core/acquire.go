@@ -27,10 +27,15 @@ type hold struct {
 	lastFailure *Outcome // of the attempt before; nil: none has ended yet
 
 	// While it is held.
-	deadline Time
-	renewal  *renewal // outstanding
-	lostWhy  string
-	timer    timer
+	deadline  Time
+	autoRenew bool
+	maxHold   Duration // 0: no limit
+	most      Time     // the deadline never exceeds it
+	renewAt   Time     // when the next renewal is due; Never while one is outstanding
+	renewal   *renewal // outstanding
+	trouble   string   // why the last renewal failed; "" if it did not
+	lostWhy   string
+	timer     timer
 }
 
 // attempt asks every node for the lock, with a token of its own.
@@ -38,8 +43,7 @@ type attempt struct {
 	round
 	hold    *hold
 	token   string
-	ttl     Duration // that it asked for; a renewal may change the lock's
-	fence   int64    // what a quorum agrees on
+	fence   int64 // what a quorum agrees on
 	grants  []grant
 	cleanup *cleanup // once it did not win, or the hold has ended
 
@@ -67,6 +71,8 @@ func (m *Machine) acquire(e *Acquire) {
 		limit: m.now.add(e.Wait),
 	}
 	h.limited = e.Wait != 0
+	h.autoRenew = e.AutoRenew != Off
+	h.maxHold = e.MaxHold
 	if h.lock.ttl == 0 {
 		h.lock.ttl = DefaultTTL
 	}
@@ -96,12 +102,10 @@ func (m *Machine) checkAcquire(e *Acquire, h *hold) (Status, string) {
 		return status, wrong
 	}
 	switch {
-	case e.AutoRenew == On:
-		return Unsupported, "this version has no auto-renewal yet"
 	case e.Queue == On:
 		return Unsupported, "this version has no queue yet"
-	case e.MaxHold != 0:
-		return Unsupported, "this version has no max_hold yet"
+	case e.MaxHold != 0 && e.MaxHold < MinTTL:
+		return Invalid, "max_hold is " + milliseconds(e.MaxHold) + "; at least " + milliseconds(MinTTL) + ", or 0 for no limit, are allowed"
 	case e.Wait < 0:
 		return Invalid, "the wait is negative; 0 tries once"
 	case len(h.who) > MaxWhoBytes:
@@ -143,8 +147,7 @@ func (m *Machine) attempt(h *hold) {
 	a := &attempt{
 		hold:  h,
 		token: newToken(h.seed, h.attempts, h.who),
-		ttl:   h.lock.ttl,
-		round: round{wait: m.config.nodeTimeout(h.lock.ttl)},
+		round: round{wait: m.config.nodeTimeout(h.lock.ttl), ttl: h.lock.ttl},
 	}
 	a.votes, a.grants = perNode(n, &a.oneVote), perNode(n, &a.oneGrant)
 	for i := range a.grants {
@@ -203,7 +206,7 @@ func (a *attempt) settle(m *Machine, c *call, v vote, values []Value) vote {
 		}
 		g.granted = true
 		g.fence = fence[0].Int
-		g.end = max(g.end, leaseEnd(c.sent, a.ttl)) // a renewal may have come in before
+		g.end = max(g.end, leaseEnd(c.sent, c.ttl)) // a renewal may have come in before
 	case no:
 		if left, ok := integers(values, 1); ok && left[0].Int >= 0 {
 			g.retryIn = Duration(left[0].Int+1) * Millisecond
@@ -239,9 +242,13 @@ func (m *Machine) win(h *hold) {
 	}
 	m.move(h, granted)
 	m.timers.set(&a.timer, nil, Never)
-	m.answerAcquire(h, Outcome{Status: OK, Token: a.token, Fence: a.fence, Deadline: deadline})
-	h.deadline = deadline
-	m.schedule(h)
+	h.most = Never
+	if h.maxHold != 0 {
+		h.most = m.now.add(h.maxHold)
+	}
+	h.deadline = min(deadline, h.most)
+	m.answerAcquire(h, Outcome{Status: OK, Token: a.token, Fence: a.fence, Deadline: h.deadline})
+	m.planRenewal(h)
 }
 
 // raise sees to it that a quorum has the fencing token, the largest that a node gave (protocol: quorum
@@ -364,7 +371,7 @@ func (m *Machine) schedule(h *hold) {
 	case pausing:
 		at = min(h.next, h.limit)
 	case held:
-		at = h.deadline
+		at = min(h.renewAt, h.deadline)
 	}
 	m.timers.set(&h.timer, h, at)
 }
@@ -372,8 +379,10 @@ func (m *Machine) schedule(h *hold) {
 // wake is called when the hold's timer is due.
 func (h *hold) wake(m *Machine) {
 	switch {
+	case h.state == held && m.now < h.deadline:
+		m.autoRenew(h)
 	case h.state == held:
-		m.lose(h, expired, "its lease of "+milliseconds(h.lock.ttl)+" ran out")
+		m.lose(h, expired, h.whyExpired())
 	case m.now >= h.limit:
 		m.timeOut(h)
 	case h.state == pausing:

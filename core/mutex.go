@@ -35,6 +35,10 @@ func (l *lock) raiseCommand(token string, fence int64) []string {
 	return l.command(script.MutexRaise, token, strconv.FormatInt(fence, 10), ms(fenceTTL(l.ttl)))
 }
 
+func (l *lock) regrantCommand(token string, fence int64) []string {
+	return l.command(script.MutexRegrant, token, ms(l.ttl), strconv.FormatInt(fence, 10), ms(fenceTTL(l.ttl)))
+}
+
 func (l *lock) renewCommand(token string) []string {
 	return l.command(script.MutexRenew, token, ms(l.ttl), ms(fenceTTL(l.ttl)))
 }

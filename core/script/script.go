@@ -35,6 +35,7 @@ var (
 	MutexAcquire = load("mutex", "acquire", fences)
 	MutexRaise   = load("mutex", "raise", fences)
 	MutexRenew   = load("mutex", "renew", fences)
+	MutexRegrant = load("mutex", "regrant", fences)
 	MutexRelease = load("mutex", "release", !fences)
 	MutexUndo    = load("mutex", "undo", !fences)
 	MutexInspect = load("mutex", "inspect", fences)
@@ -42,7 +43,7 @@ var (
 )
 
 // All lists every script.
-var All = []*Script{MutexAcquire, MutexRaise, MutexRenew, MutexRelease, MutexUndo, MutexInspect, MutexForce}
+var All = []*Script{MutexAcquire, MutexRaise, MutexRenew, MutexRegrant, MutexRelease, MutexUndo, MutexInspect, MutexForce}
 
 // load joins what a kind's scripts have in common with the one of a verb.
 func load(kind, verb string, fences bool) *Script {

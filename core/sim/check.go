@@ -3,6 +3,7 @@ package sim
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/libredlock/libredlock/core"
 )
@@ -82,7 +83,7 @@ func (ch *checks) call(w *world, c *client, m *message) {
 	}
 	c.lastCall = m.call.ID
 	switch m.script {
-	case "mutex_acquire":
+	case "mutex_acquire", "mutex_regrant":
 		if _, given := ch.undoSent[m.place()]; given {
 			w.fail("%v is sent after its undo", m)
 		}
@@ -163,6 +164,9 @@ func (ch *checks) fence(w *world, name string, g grant) {
 	ch.grants[name] = append(ch.grants[name], g)
 }
 
+// losses are parts of what the machine says of a lost hold.
+var losses = []string{"could not be renewed", "max_hold", "another's", "ran out", "closed"}
+
 // notice checks what a machine tells of its own.
 func (ch *checks) notice(w *world, c *client, n core.Notice) {
 	l := c.leases[n.Hold]
@@ -180,6 +184,11 @@ func (ch *checks) notice(w *world, c *client, n core.Notice) {
 	case core.NoticeLost:
 		c.logf("lost #%d: %s", n.Hold, n.Cause)
 		w.result.Losses++
+		for _, why := range losses {
+			if strings.Contains(n.Cause, why) {
+				w.result.Coverage.add("lost: " + why)
+			}
+		}
 		if l.valid(w.now) && !w.plan.lawless && !c.closing && !c.asksToClose() {
 			w.fail("%s: #%d is lost before its deadline: %s", c.name, n.Hold, n.Cause)
 		}

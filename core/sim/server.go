@@ -132,8 +132,11 @@ func (s *Server) number(key string) (int64, error) {
 }
 
 func (s *Server) run(called *script.Script, keys, argv []string) ([]core.Value, error) {
-	if called == script.MutexAcquire {
+	switch called {
+	case script.MutexAcquire:
 		return s.acquire(keys, argv)
+	case script.MutexRegrant:
+		return s.regrant(keys, argv)
 	}
 	holder, held := s.look(keys[0])
 	if called == script.MutexUndo {
@@ -208,6 +211,29 @@ func (s *Server) acquire(keys, argv []string) ([]core.Value, error) {
 	}
 	fence := max(last+1, proposed)
 	s.Put(keys[1], "string", strconv.FormatInt(fence, 10), max(number(argv[2]), s.left(keys[1])))
+	return integers(script.Yes, fence), nil
+}
+
+func (s *Server) regrant(keys, argv []string) ([]core.Value, error) {
+	switch e, ok := s.look(keys[0]); {
+	case !ok:
+		s.Put(keys[0], "string", argv[0], number(argv[1]))
+	case e.kind != "string":
+		return []core.Value{{Int: script.WrongKind}, {Str: e.kind, IsString: true}}, nil
+	case e.text != argv[0]:
+		return integers(script.No, s.left(keys[0])), nil
+	default:
+		s.lengthen(keys[0], number(argv[1]))
+	}
+	if len(keys) < 2 {
+		return integers(script.Yes, 0), nil
+	}
+	last, err := s.number(keys[1])
+	if err != nil {
+		return nil, err
+	}
+	fence := max(last, number(argv[2]))
+	s.Put(keys[1], "string", strconv.FormatInt(fence, 10), max(number(argv[3]), s.left(keys[1])))
 	return integers(script.Yes, fence), nil
 }
 

@@ -58,6 +58,12 @@ func (k *worker) acquire() {
 	if w.rand.IntN(8) == 0 {
 		e.Fencing = core.Off
 	}
+	if w.rand.IntN(2) == 0 {
+		e.AutoRenew = core.Off
+	}
+	if w.rand.IntN(6) == 0 {
+		e.MaxHold = w.between(core.MinTTL, 2*w.plan.maxTTL)
+	}
 	binary.BigEndian.PutUint64(e.Seed[:], w.rand.Uint64())
 	binary.BigEndian.PutUint64(e.Seed[8:], w.rand.Uint64())
 	r := &request{event: e, verb: "acquire", limit: acquireLimit(w, k.client, e)}
@@ -159,7 +165,7 @@ func (k *worker) nonsense() {
 		&core.Acquire{Name: "a", TTL: 1},
 		&core.Acquire{Name: "a", Wait: -1},
 		&core.Acquire{Name: "a", Kind: core.Semaphore},
-		&core.Acquire{Name: "a", AutoRenew: core.On},
+		&core.Acquire{Name: "a", Queue: core.On},
 		&core.Renew{Hold: 1 << 40},
 		&core.Release{Hold: 1 << 40},
 		&core.Inspect{Name: "\xff"},

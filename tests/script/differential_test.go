@@ -129,6 +129,8 @@ func (w *writer) arguments(s *script.Script) (keys, args []string) {
 		return keys, []string{w.token(), w.number(), keepTTL}
 	case script.MutexRenew:
 		return keys[:1+w.IntN(2)], []string{w.token(), w.someTTL(), keepTTL}
+	case script.MutexRegrant:
+		return keys[:1+w.IntN(2)], []string{w.token(), w.someTTL(), w.number(), keepTTL}
 	case script.MutexInspect:
 		return keys, nil
 	case script.MutexForce:

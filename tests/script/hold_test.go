@@ -41,6 +41,30 @@ func TestRenewNeverShortens(t *testing.T) {
 	f.left(fence, 864000*time.Second)
 }
 
+func TestRegrant(t *testing.T) {
+	f := start(t)
+	regrant := func(token, ttl string, keys ...string) []any {
+		t.Helper()
+		return f.run(script.MutexRegrant, keys, token, ttl, "100", fenceTTL)
+	}
+	require.Equal(t, []any{1, 100}, regrant(mine, "5000", both()...), "gone, with its counter")
+	require.Equal(t, mine, f.get(lock))
+	require.Equal(t, "100", f.get(fence))
+	f.left(lock, 5*time.Second)
+	f.left(fence, 600*time.Second)
+
+	f.Do("SET", fence, 200, "PX", 864000000)
+	require.Equal(t, []any{1, 200}, regrant(mine, "20000", both()...), "a counter that is ahead stays")
+	require.Equal(t, "200", f.get(fence))
+	f.left(lock, 20*time.Second)
+	f.left(fence, 864000*time.Second)
+	require.Equal(t, []any{1, 0}, regrant(mine, ttl, lock), "without fencing")
+	f.left(lock, 20*time.Second)
+
+	require.Equal(t, []any{0, 20000}, regrant(other, ttl, both()...)[:2], "another's")
+	require.Equal(t, mine, f.get(lock))
+}
+
 func TestRelease(t *testing.T) {
 	f := start(t)
 	release := func() []any { t.Helper(); return f.run(script.MutexRelease, []string{lock}, mine) }

@@ -29,6 +29,7 @@ var calls = map[*script.Script]struct{ keys, args []string }{
 	script.MutexAcquire: {both(), []string{mine, ttl, fenceTTL, ""}},
 	script.MutexRaise:   {both(), []string{mine, "100", fenceTTL}},
 	script.MutexRenew:   {both(), []string{mine, ttl, fenceTTL}},
+	script.MutexRegrant: {both(), []string{mine, ttl, "100", fenceTTL}},
 	script.MutexRelease: {both()[:1], []string{mine}},
 	script.MutexUndo:    {both()[:1], []string{mine}},
 	script.MutexInspect: {both(), nil},
@@ -58,7 +59,7 @@ func TestWrongKindOfFenceCounter(t *testing.T) {
 	f := start(t)
 	for kind := range puts {
 		put(f, kind, fence)
-		for _, s := range []*script.Script{script.MutexAcquire, script.MutexRaise, script.MutexInspect} {
+		for _, s := range []*script.Script{script.MutexAcquire, script.MutexRegrant, script.MutexRaise, script.MutexInspect} {
 			_, err := f.try(s, calls[s].keys, calls[s].args...)
 			require.ErrorContains(t, err, "WRONGTYPE", "%s with a %s as its counter", s.Name, kind)
 		}
