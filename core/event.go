@@ -48,7 +48,7 @@ type (
 		Wait      Duration // 0 tries once; Forever waits without limit
 		Fencing   Toggle   // default on
 		AutoRenew Toggle   // default on: the machine extends the lease until the release
-		Queue     Toggle   // On is UNSUPPORTED in this version; default off
+		Queue     Toggle   // default on with one node, off with several, where on is UNSUPPORTED in this version
 		MaxHold   Duration // since the grant: then it is lost, renewed or not; 0: no limit
 		Metadata  string   // shown by Inspect beside host, pid and language
 		Seed      [16]byte // from a CSPRNG, fresh for each Acquire: its tokens and its jitter derive from it
@@ -229,6 +229,8 @@ type Inspection struct {
 	Kind    Kind
 	Holders []Holder // none if the name is free; several if nodes disagree
 	Fence   int64    // the largest fencing token that a node remembers; 0 if none
+	Waiting int64    // clients in the queue
+	Waited  Duration // since the first of them came
 }
 
 // Holder is one holder of a name.

@@ -111,7 +111,7 @@ func (m *Machine) planRenewal(h *hold) {
 
 // hurryRenewal sets the time of the next renewal after one that failed: the sooner, the less is left.
 func (m *Machine) hurryRenewal(h *hold) {
-	if h.autoRenew {
+	if h.autoRenew || h.unconfirmed {
 		left := Duration(h.deadline - m.now)
 		h.renewAt = m.now.add(max(left/renewHurry, renewAgainMin))
 		m.schedule(h)
@@ -171,7 +171,7 @@ func (r *renewal) decide(m *Machine) {
 	switch t := count(r.votes); {
 	case t.won():
 		r.won = true
-		h.trouble = ""
+		h.trouble, h.unconfirmed = "", false
 		r.end(m, Outcome{Status: OK, Deadline: h.deadline})
 		m.planRenewal(h)
 		for node, gone := range r.gone {

@@ -84,7 +84,11 @@ func formatOutcome(out *strings.Builder, o *core.Outcome) {
 	if o.Inspection == nil {
 		return
 	}
-	fmt.Fprintf(out, "    %s fence=%d\n", kinds[o.Inspection.Kind], o.Inspection.Fence)
+	fmt.Fprintf(out, "    %s fence=%d", kinds[o.Inspection.Kind], o.Inspection.Fence)
+	if o.Inspection.Waiting > 0 {
+		fmt.Fprintf(out, " waiting=%d waited=%s", o.Inspection.Waiting, span(o.Inspection.Waited))
+	}
+	out.WriteString("\n")
 	for _, h := range o.Inspection.Holders {
 		fmt.Fprintf(out, "    holder who=%q digest=%s ttl=%s nodes=%d\n", h.Who, h.Digest, span(h.TTL), h.Nodes)
 	}
