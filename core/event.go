@@ -229,8 +229,9 @@ type Inspection struct {
 	Kind    Kind
 	Holders []Holder // none if the name is free; several if nodes disagree
 	Fence   int64    // the largest fencing token that a node remembers; 0 if none
-	Waiting int64    // clients in the queue
-	Waited  Duration // since the first of them came
+	// QueueLength is how many clients wait in the queue, and QueueAge how long the first of them has.
+	QueueLength int64
+	QueueAge    Duration
 }
 
 // Holder is one holder of a name.

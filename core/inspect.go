@@ -84,8 +84,8 @@ func (q *query) read(c *call, values []Value) bool {
 	told, ok := integers(values, 3)
 	if ok {
 		q.result.Fence = max(q.result.Fence, told[0].Int)
-		q.result.Waiting = max(q.result.Waiting, told[1].Int)
-		q.result.Waited = max(q.result.Waited, Duration(told[2].Int)*Millisecond)
+		q.result.QueueLength = max(q.result.QueueLength, told[1].Int)
+		q.result.QueueAge = max(q.result.QueueAge, Duration(told[2].Int)*Millisecond)
 	}
 	return ok
 }

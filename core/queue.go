@@ -201,7 +201,7 @@ func (m *Machine) beaten(a *attempt, c *call, v vote, values []Value) {
 		g.end = max(g.end, leaseEnd(c.sent, c.ttl))
 	}
 	switch {
-	case a.cleanup != nil: // given up meanwhile: its undo has been sent after this
+	case a.cleanup != nil, a != h.attempt: // given up, or gone, meanwhile
 	case h.state == held:
 		m.extend(h)
 	case h.state != queued:
@@ -275,11 +275,11 @@ func (m *Machine) message(e *Message) {
 		a.hold.state != asking && a.hold.state != queued || Time(sent) > m.now || elapsed < 0 {
 		return
 	}
-	// The node has heard of this waiter after it was sent, and handed over that much later by its own clock.
-	ttl := min(a.hold.lock.ttl, handedOverMost)
+	// The node heard of this waiter after that was sent, and handed over so much later by its own clock, which may run fast.
+	since := Duration(elapsed) - Duration(elapsed)/100
 	g := &a.grants[0]
 	g.granted = true
-	g.end = max(g.end, leaseEnd(Time(sent).add(Duration(elapsed)), ttl))
+	g.end = max(g.end, leaseEnd(Time(sent).add(since), min(a.hold.lock.ttl, handedOverMost)))
 	if a.deadline() <= m.now { // it came late: is it still ours?
 		if a.hold.state == queued {
 			m.beat(a.hold)

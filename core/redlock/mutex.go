@@ -37,7 +37,8 @@ func WithFencing(on bool) Option { return func(r *core.Acquire) { r.Fencing = to
 // the release. Off is a fixed lease.
 func WithAutoRenew(on bool) Option { return func(r *core.Acquire) { r.AutoRenew = toggle(on) } }
 
-// WithQueue turns FIFO waiting on or off. This version has none: on is ErrUnsupported.
+// WithQueue turns FIFO waiting with direct hand-over on or off. Default on with one node, off with several, where this version
+// has none: on is ErrUnsupported.
 func WithQueue(on bool) Option { return func(r *core.Acquire) { r.Queue = toggle(on) } }
 
 // WithMaxHold limits how long the lock is held, 100 ms or more since the acquire: then it is lost. Default 0, no limit.

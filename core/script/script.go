@@ -23,33 +23,39 @@ type Script struct {
 	Source string
 	SHA    string // of Source, as EVALSHA takes it
 	Fences bool   // it takes the fence counter's key after the lock's, if the lock has one
+	Queues bool   // it takes the keys of the queue, of the places and of the counter after the lock's, if the lock has a queue
 }
 
 //go:embed *.lua
 var files embed.FS
 
-const fences = true
+// What a script takes beside the lock's key.
+const (
+	fences = 1 << iota
+	queues
+)
 
 // The scripts of the mutex.
 var (
-	MutexAcquire = load("mutex", "acquire", fences)
+	MutexAcquire = load("mutex", "acquire", fences|queues)
+	MutexBeat    = load("mutex", "beat", queues)
 	MutexRaise   = load("mutex", "raise", fences)
 	MutexRenew   = load("mutex", "renew", fences)
 	MutexRegrant = load("mutex", "regrant", fences)
-	MutexRelease = load("mutex", "release", !fences)
-	MutexUndo    = load("mutex", "undo", !fences)
-	MutexInspect = load("mutex", "inspect", fences)
-	MutexForce   = load("mutex", "force", !fences)
+	MutexRelease = load("mutex", "release", queues)
+	MutexUndo    = load("mutex", "undo", queues)
+	MutexInspect = load("mutex", "inspect", queues)
+	MutexForce   = load("mutex", "force", queues)
 )
 
 // All lists every script.
-var All = []*Script{MutexAcquire, MutexRaise, MutexRenew, MutexRegrant, MutexRelease, MutexUndo, MutexInspect, MutexForce}
+var All = []*Script{MutexAcquire, MutexBeat, MutexRaise, MutexRenew, MutexRegrant, MutexRelease, MutexUndo, MutexInspect, MutexForce}
 
 // load joins what a kind's scripts have in common with the one of a verb.
-func load(kind, verb string, fences bool) *Script {
+func load(kind, verb string, takes int) *Script {
 	name := kind + "_" + verb
 	source := read(kind) + read(name)
-	return &Script{Name: name, Source: source, SHA: Digest(source), Fences: fences}
+	return &Script{Name: name, Source: source, SHA: Digest(source), Fences: takes&fences != 0, Queues: takes&queues != 0}
 }
 
 func read(name string) string {

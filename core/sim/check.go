@@ -229,8 +229,19 @@ func (w *world) checkRest() {
 	}
 	for _, n := range w.nodes {
 		for _, key := range n.server.Keys() {
-			if !slices.Contains(slices.Collect(maps.Values(fenceKeys)), key) {
+			switch {
+			case strings.Contains(key, ":redlock:mutex:queue:"), strings.Contains(key, ":redlock:mutex:places:"):
+				w.checkPlaces(n, key)
+			case !slices.Contains(slices.Collect(maps.Values(fenceKeys)), key):
 				w.fail("%s: the key %q is left", n.name, key)
+			}
+		}
+	}
+	w.now += core.Time(queueKeep * core.Millisecond)
+	for _, n := range w.nodes {
+		for _, key := range n.server.Keys() {
+			if !strings.Contains(key, ":fence:") {
+				w.fail("%s: the key %q is still there after a minute", n.name, key)
 			}
 		}
 	}
@@ -238,6 +249,21 @@ func (w *world) checkRest() {
 	for _, n := range w.nodes {
 		if keys := n.server.Keys(); len(keys) > 0 {
 			w.fail("%s: the keys %q never expire", n.name, keys)
+		}
+	}
+}
+
+// checkPlaces fails if a client that lives has left a place: those of the others die by themselves.
+func (w *world) checkPlaces(n *node, key string) {
+	e, _ := n.server.look(key)
+	for token, place := range e.fields {
+		if life, _, _ := strings.Cut(place, " "); number(life) < n.server.now() {
+			continue // it came after the last undo
+		}
+		for _, c := range w.check.machines {
+			if strings.HasSuffix(token, ":sim/"+c.name+"/go") && !c.crashed && !c.closing {
+				w.fail("%s: %s has left its place %s in %q", n.name, c.name, token, key)
+			}
 		}
 	}
 }

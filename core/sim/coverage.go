@@ -39,7 +39,7 @@ func wanted() (names []string) {
 	for _, t := range core.Transitions() {
 		names = append(names, transitionName(t))
 	}
-	names = append(names, "granted by mutex_acquire", "granted by mutex_regrant")
+	names = append(names, "granted by mutex_acquire", "granted by mutex_regrant", "told of a hand-over")
 	for _, why := range losses {
 		names = append(names, "lost: "+why)
 	}

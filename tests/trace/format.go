@@ -85,8 +85,8 @@ func formatOutcome(out *strings.Builder, o *core.Outcome) {
 		return
 	}
 	fmt.Fprintf(out, "    %s fence=%d", kinds[o.Inspection.Kind], o.Inspection.Fence)
-	if o.Inspection.Waiting > 0 {
-		fmt.Fprintf(out, " waiting=%d waited=%s", o.Inspection.Waiting, span(o.Inspection.Waited))
+	if o.Inspection.QueueLength > 0 {
+		fmt.Fprintf(out, " queue_length=%d queue_age=%s", o.Inspection.QueueLength, span(o.Inspection.QueueAge))
 	}
 	out.WriteString("\n")
 	for _, h := range o.Inspection.Holders {
