@@ -302,5 +302,12 @@ func TestHandOverWithoutLeaveToPublish(t *testing.T) {
 		require.Equal(t, []any{1}, reply)
 		require.Equal(t, first, f.get(lock))
 		require.Equal(t, []any{1, f.number(fence)}, f.beat(first))
+
+		f.enqueue(second)
+		f.Do("DEL", lock)
+		reply, err = evaluate(client, script.MutexAcquire, all(), []any{mine, ttl, fenceTTL, "", "", "1", "3000"})
+		require.NoError(t, err)
+		requireRefused(t, reply, 3000, 0)
+		require.Equal(t, second, f.get(lock))
 	}
 }

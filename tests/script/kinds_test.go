@@ -109,6 +109,8 @@ func TestHandOverWithAWrongKindOfFenceCounter(t *testing.T) {
 	put(f, "hash", fence)
 	e := listen(t, f.Client())
 	require.Equal(t, []any{1}, f.run(script.MutexRelease, all(), holder))
+	require.Equal(t, []any{2}, f.run(script.MutexUndo, all(), holder))
+	require.Equal(t, []any{2}, f.run(script.MutexForce, all(), script.Digest(holder)))
 	_, err := f.try(script.MutexBeat, all(), second, ttl, fenceTTL, "c2", "1", "3000")
 	require.ErrorContains(t, err, "WRONGTYPE")
 	_, err = f.try(script.MutexAcquire, all(), queued(third, "c3")...)

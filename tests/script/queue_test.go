@@ -96,7 +96,7 @@ func TestARefusedAcquireTakesAPlace(t *testing.T) {
 // The first polls if nobody will hand over to it.
 func TestTurns(t *testing.T) {
 	f := start(t)
-	for holder, turn := range map[string]int{"rl1:holder": 1, "rl0:holder": 2, "another library's": 2, "": 2} {
+	for holder, turn := range map[string]int{"rl1:holder": 1, "rl0:holder": 2, "another library's": 2, "1234": 2, "": 2} {
 		f.Do("SET", lock, holder)
 		requireRefused(t, f.enqueue(first), -1, turn)
 		requireRefused(t, f.enqueue(second), -1, 0)
