@@ -26,6 +26,7 @@ usage: ./build.sh VERB
   check    formatting, static analysis and types of Go, Python, C and shell
   lib      build/lib/libredlock.so with libredlock-core.so, build/include/redlock.h and
            build/lib/pkgconfig/redlock.pc
+  wasm     build/redlock.wasm
   python   .venv/ with the Python package, installed from this checkout
   dist     build/dist/: a Python wheel and an archive of the C library
   help     this text
@@ -49,6 +50,11 @@ do_demo() {
 do_lib() {
     build_libraries
     printf '%s\n' build/lib/*.so build/include/*.h build/lib/pkgconfig/*.pc
+}
+
+do_wasm() {
+    build_plugin
+    printf '%s\n' build/redlock.wasm
 }
 
 do_python() {
@@ -82,6 +88,7 @@ do_test() {
     need redis-server redis-server pkg-config pkg-config valgrind valgrind shellcheck shellcheck cc gcc c++ g++
     do_demo --build-only
     do_dist
+    build_plugin
     need_staticcheck
     go -C tests build -o "$root/build/tools/tally" ./tally
 
@@ -112,6 +119,14 @@ build_libraries() {
     # shellcheck source=capi/lib.sh
     source capi/lib.sh
     build_lib build
+}
+
+build_plugin() {
+    need_go
+    say "building redlock.wasm"
+    # shellcheck source=wasm/lib.sh
+    source wasm/lib.sh
+    build_wasm build
 }
 
 # make_venv makes .venv with the test tools, all pinned by hash, and the package from this checkout.

@@ -3,6 +3,7 @@ module github.com/libredlock/libredlock
 go 1.26.0
 
 require (
+	github.com/extism/go-pdk v1.1.3
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/stretchr/testify v1.12.1
 	golang.org/x/sys v0.48.0

@@ -16,6 +16,8 @@ run_checks() {
     check "go vet, tests/" go -C tests vet ./...
     check "staticcheck" build/tools/staticcheck ./...
     check "staticcheck, tests/" staticcheck_tests
+    check "go vet, wasm" on_wasm go vet ./wasm/...
+    check "staticcheck, wasm" on_wasm build/tools/staticcheck -checks inherit,-U1000 ./wasm/... # it does not know exports
     check "all but capi builds without cgo" builds_without_cgo
     check "ruff" ruff_check
     check "ruff format" ruff_format
@@ -64,6 +66,8 @@ go_is_formatted() {
 }
 
 staticcheck_tests() { (cd tests && "$root/build/tools/staticcheck" ./...); }
+
+on_wasm() { GOOS=wasip1 GOARCH=wasm "$@"; }
 
 builds_without_cgo() {
     local packages

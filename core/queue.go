@@ -277,9 +277,10 @@ func (m *Machine) message(e *Message) {
 	}
 	// The node heard of this waiter after that was sent, and handed over so much later by its own clock, which may run fast.
 	since := Duration(elapsed) - Duration(elapsed)/100
+	begun := min(Time(sent).add(since), m.now)
 	g := &a.grants[0]
 	g.granted = true
-	g.end = max(g.end, leaseEnd(Time(sent).add(since), min(a.hold.lock.ttl, handedOverMost)))
+	g.end = max(g.end, leaseEnd(begun, min(a.hold.lock.ttl, handedOverMost)))
 	if a.deadline() <= m.now { // it came late: is it still ours?
 		if a.hold.state == queued {
 			m.beat(a.hold)

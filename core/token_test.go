@@ -99,3 +99,9 @@ func TestNames(t *testing.T) {
 		require.NotEmpty(t, checkName(bad), "%q", bad)
 	}
 }
+
+func TestWho(t *testing.T) {
+	require.Equal(t, "web-1.example/4711/go", Who("web-1.example", 4711, "go"))
+	require.Equal(t, "a%2Fb/1/c%2B%2B", Who("a/b", 1, "c++"))
+	require.Equal(t, strings.Repeat("h", 64)+"/1/go", Who(strings.Repeat("h", 100), 1, "go"))
+}

@@ -4,10 +4,7 @@
 // The server's TIME is the only clock that a script reads.
 package script
 
-import (
-	"crypto/sha1"
-	"embed"
-)
+import _ "embed"
 
 // The codes that a reply begins with.
 const (
@@ -26,8 +23,29 @@ type Script struct {
 	Queues bool   // it takes the keys of the queue, of the places and of the counter after the lock's, if the lock has a queue
 }
 
-//go:embed *.lua
-var files embed.FS
+// The files, as strings: an embed.FS would bring in os and time.
+var (
+	//go:embed mutex.lua
+	mutex string // what the scripts of the mutex have in common
+	//go:embed mutex_acquire.lua
+	mutexAcquire string
+	//go:embed mutex_beat.lua
+	mutexBeat string
+	//go:embed mutex_raise.lua
+	mutexRaise string
+	//go:embed mutex_renew.lua
+	mutexRenew string
+	//go:embed mutex_regrant.lua
+	mutexRegrant string
+	//go:embed mutex_release.lua
+	mutexRelease string
+	//go:embed mutex_undo.lua
+	mutexUndo string
+	//go:embed mutex_inspect.lua
+	mutexInspect string
+	//go:embed mutex_force.lua
+	mutexForce string
+)
 
 // What a script takes beside the lock's key.
 const (
@@ -37,39 +55,30 @@ const (
 
 // The scripts of the mutex.
 var (
-	MutexAcquire = load("mutex", "acquire", fences|queues)
-	MutexBeat    = load("mutex", "beat", queues)
-	MutexRaise   = load("mutex", "raise", fences)
-	MutexRenew   = load("mutex", "renew", fences)
-	MutexRegrant = load("mutex", "regrant", fences)
-	MutexRelease = load("mutex", "release", queues)
-	MutexUndo    = load("mutex", "undo", queues)
-	MutexInspect = load("mutex", "inspect", queues)
-	MutexForce   = load("mutex", "force", queues)
+	MutexAcquire = join("mutex_acquire", mutex, mutexAcquire, fences|queues)
+	MutexBeat    = join("mutex_beat", mutex, mutexBeat, queues)
+	MutexRaise   = join("mutex_raise", mutex, mutexRaise, fences)
+	MutexRenew   = join("mutex_renew", mutex, mutexRenew, fences)
+	MutexRegrant = join("mutex_regrant", mutex, mutexRegrant, fences)
+	MutexRelease = join("mutex_release", mutex, mutexRelease, queues)
+	MutexUndo    = join("mutex_undo", mutex, mutexUndo, queues)
+	MutexInspect = join("mutex_inspect", mutex, mutexInspect, queues)
+	MutexForce   = join("mutex_force", mutex, mutexForce, queues)
 )
 
 // All lists every script.
 var All = []*Script{MutexAcquire, MutexBeat, MutexRaise, MutexRenew, MutexRegrant, MutexRelease, MutexUndo, MutexInspect, MutexForce}
 
-// load joins what a kind's scripts have in common with the one of a verb.
-func load(kind, verb string, takes int) *Script {
-	name := kind + "_" + verb
-	source := read(kind) + read(name)
+// join makes a script of what its kind has in common and what its verb adds.
+func join(name, common, verb string, takes int) *Script {
+	source := common + verb
 	return &Script{Name: name, Source: source, SHA: Digest(source), Fences: takes&fences != 0, Queues: takes&queues != 0}
-}
-
-func read(name string) string {
-	text, err := files.ReadFile(name + ".lua")
-	if err != nil {
-		panic("script: " + err.Error()) // embedded: only a misspelt name above gets here
-	}
-	return string(text)
 }
 
 // Digest is the SHA-1 of a text in hex: what names a script, and what shows a token without revealing it.
 func Digest(text string) string {
 	const digits = "0123456789abcdef" // encoding/hex would bring in fmt and reflect
-	sum := sha1.Sum([]byte(text))
+	sum := sha1(text)
 	hex := make([]byte, 0, 2*len(sum))
 	for _, b := range sum {
 		hex = append(hex, digits[b>>4], digits[b&15])

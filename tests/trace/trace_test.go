@@ -1,44 +1,17 @@
 package trace_test
 
 import (
-	"strconv"
 	"testing"
-
-	"github.com/cockroachdb/datadriven"
-	"github.com/stretchr/testify/require"
 
 	"github.com/libredlock/libredlock/core"
 	"github.com/libredlock/libredlock/tests/trace"
 )
 
-// TestTraces replays every trace of core/testdata on a machine of its own. After an intended change:
+// TestTraces replays every trace of core/testdata. After an intended change:
 //
 //	go -C tests test ./trace -rewrite
 //
-// and read the difference. The arguments of run: nodes=1 who=host/1/go prefix= node_timeout= unavailable_after= (in ms).
+// and read the difference.
 func TestTraces(t *testing.T) {
-	datadriven.Walk(t, "../../core/testdata", func(t *testing.T, path string) {
-		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-			require.Equal(t, "run", d.Cmd, d.Pos)
-			config := core.Config{Who: "host/1/go"}
-			nodes, nodeTimeout, unavailableAfter := 1, 0, 0
-			d.MaybeScanArgs(t, "nodes", &nodes)
-			d.MaybeScanArgs(t, "who", &config.Who)
-			d.MaybeScanArgs(t, "prefix", &config.Prefix)
-			d.MaybeScanArgs(t, "node_timeout", &nodeTimeout)
-			d.MaybeScanArgs(t, "unavailable_after", &unavailableAfter)
-			config.NodeTimeout = core.Duration(nodeTimeout) * core.Millisecond
-			config.UnavailableAfter = core.Duration(unavailableAfter) * core.Millisecond
-			for i := range nodes {
-				config.Nodes = append(config.Nodes, "n"+strconv.Itoa(i)+":6379")
-			}
-			machine, wrong := core.New(config)
-			if wrong != nil {
-				return wrong.Error() + "\n"
-			}
-			text, err := trace.Replay(machine, d.Input)
-			require.NoError(t, err, d.Pos)
-			return text
-		})
-	})
+	trace.Walk(t, func(_ *testing.T, config core.Config) (trace.Machine, *core.Error) { return core.New(config) })
 }

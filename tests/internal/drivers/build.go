@@ -35,6 +35,9 @@ func command(t testing.TB, name string) func() *exec.Cmd {
 	case "python-async":
 		Python(t)
 		return func() *exec.Cmd { return Python(t, "-W", "error", script, "--async") }
+	case "node":
+		Node(t)
+		return func() *exec.Cmd { return Node(t, filepath.Join(tests(), "drivers", "node", "driver.js")) }
 	}
 	t.Fatalf("no driver is called %q", name)
 	return nil
@@ -139,5 +142,24 @@ func Python(t testing.TB, args ...string) *exec.Cmd {
 		"PYTHONPATH="+source,
 		"PYTHONDONTWRITEBYTECODE=1",
 		"REDLOCK_LIBRARY="+filepath.Join(build, "lib", "libredlock.so"))
+	return cmd
+}
+
+// Node gives a command that runs Node.js with the package from the checkout. A warning of it is an error.
+func Node(t testing.TB, args ...string) *exec.Cmd {
+	t.Helper()
+	interpreter := cmp.Or(os.Getenv("REDLOCK_NODE"), "node")
+	if _, err := exec.LookPath(interpreter); err != nil {
+		Missing(t, "%s (REDLOCK_NODE names the interpreter)", interpreter)
+	}
+	module := filepath.Join(buildDir(t), "redlock.wasm")
+	dependencies := filepath.Join(tests(), "..", "bindings", "node", "node_modules")
+	for path, maker := range map[string]string{module: "./build.sh wasm", dependencies: "npm ci in bindings/node"} {
+		if _, err := os.Stat(path); err != nil {
+			Missing(t, "%s (%s makes it)", path, maker)
+		}
+	}
+	cmd := exec.Command(interpreter, append([]string{"--throw-deprecation", "--unhandled-rejections=strict"}, args...)...)
+	cmd.Env = append(os.Environ(), "REDLOCK_WASM="+module)
 	return cmd
 }

@@ -14,11 +14,13 @@ import (
 	"time"
 
 	"github.com/libredlock/libredlock/tests/drivers/go/driver"
+	"github.com/libredlock/libredlock/tests/drivers/wazero"
 	"github.com/libredlock/libredlock/tests/internal/line"
+	"github.com/libredlock/libredlock/tests/internal/wasmhost"
 )
 
 // Names lists every driver.
-var Names = []string{"go", "c", "c-async", "python", "python-async"}
+var Names = []string{"go", "c", "c-async", "python", "python-async", "node", "wazero"}
 
 // LanguageOf is the language of a driver.
 func LanguageOf(name string) string {
@@ -54,14 +56,21 @@ type Call struct {
 // Launcher starts a driver, any number of times.
 type Launcher struct {
 	name    string
-	command func() *exec.Cmd // nil: in this process
+	command func() *exec.Cmd                 // of a process
+	serve   func(io.Reader, io.Writer) error // in this process, if it is not nil
 }
 
 // Prepare builds what a driver needs. A missing tool fails the test if REDLOCK_STRICT is 1, else skips it.
 func Prepare(t testing.TB, name string) *Launcher {
 	t.Helper()
-	if name == "go" {
-		return &Launcher{name: name}
+	switch name {
+	case "go":
+		return &Launcher{name: name, serve: driver.Serve}
+	case "wazero":
+		if _, err := wasmhost.Module(); err != nil {
+			Missing(t, "%v (./build.sh wasm makes it)", err)
+		}
+		return &Launcher{name: name, serve: wazero.Serve}
 	}
 	return PrepareProcess(t, name)
 }
@@ -81,10 +90,10 @@ func Start(t testing.TB, name string) *Driver {
 // Start starts the driver, which ends with the test.
 func (l *Launcher) Start(t testing.TB) *Driver {
 	t.Helper()
-	if l.command == nil {
+	if l.serve != nil {
 		input, toDriver := io.Pipe()
 		fromDriver, output := io.Pipe()
-		go func() { output.CloseWithError(driver.Serve(input, output)) }()
+		go func() { output.CloseWithError(l.serve(input, output)) }()
 		return start(t, l.name, toDriver, fromDriver, nil)
 	}
 	cmd := l.command()

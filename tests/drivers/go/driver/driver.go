@@ -2,7 +2,6 @@
 package driver
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -12,62 +11,26 @@ import (
 
 	"github.com/libredlock/libredlock/core/redlock"
 	"github.com/libredlock/libredlock/tests/internal/line"
+	"github.com/libredlock/libredlock/tests/internal/serve"
 )
 
-// Serve answers the requests that it reads from in until in ends, each in a goroutine of its own.
+// Serve answers the requests that it reads from in until in ends.
 func Serve(in io.Reader, out io.Writer) error {
 	s := &server{
-		out:     out,
+		Server:  serve.New(out, "go", "negative_wait"),
 		clients: map[string]*redlock.Client{},
 		holds:   map[string]*redlock.Held{},
-		cancels: map[string]context.CancelFunc{},
 	}
-	ready := &line.Line{ID: line.Unasked, Word: "ready"}
-	ready.Add("language", "go")
-	ready.Add("lacks", "negative_wait")
-	s.send(ready)
-
-	lines := bufio.NewScanner(in)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		request, err := line.Parse(lines.Text())
-		if err != nil {
-			return err
-		}
-		ctx, cancel := context.WithCancel(context.Background())
-		s.mu.Lock()
-		s.cancels[request.ID] = cancel // before the next line is read: it may be the cancel
-		s.mu.Unlock()
-		go func() {
-			defer s.forget(request.ID)
-			s.send(s.answer(ctx, request))
-		}()
-	}
-	return lines.Err()
+	return s.Run(in, s.answer)
 }
 
 // server is the state of one driver.
 type server struct {
-	writing sync.Mutex
-	out     io.Writer
+	*serve.Server
 
-	mu      sync.Mutex // of the maps, all by the runner's names
+	mu      sync.Mutex // of the maps, both by the runner's names
 	clients map[string]*redlock.Client
 	holds   map[string]*redlock.Held
-	cancels map[string]context.CancelFunc
-}
-
-func (s *server) send(l *line.Line) {
-	s.writing.Lock()
-	defer s.writing.Unlock()
-	fmt.Fprintln(s.out, l) // if it fails the runner is gone, and the input ends
-}
-
-func (s *server) forget(id string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.cancels[id]()
-	delete(s.cancels, id)
 }
 
 func (s *server) client(r *line.Line) *redlock.Client {
@@ -100,14 +63,6 @@ func (s *server) do(ctx context.Context, r, reply *line.Line) error {
 	switch r.Word {
 	case "open":
 		return s.open(ctx, r)
-	case "cancel":
-		s.mu.Lock()
-		cancel := s.cancels[r.Get("request")]
-		s.mu.Unlock()
-		if cancel != nil {
-			cancel()
-		}
-		return nil
 	case "renew", "release", "remaining":
 		held := s.held(r)
 		if held == nil {
@@ -194,7 +149,7 @@ func (s *server) acquire(ctx context.Context, client *redlock.Client, r, reply *
 		lost := &line.Line{ID: line.Unasked, Word: "lost"}
 		lost.Add("held", name)
 		lost.Add("cause", messageOf(cause))
-		s.send(lost)
+		s.Send(lost)
 	})
 	return nil
 }

@@ -1,0 +1,42 @@
+package script_test
+
+import (
+	"crypto/sha1"
+	"encoding/hex"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/libredlock/libredlock/core/script"
+)
+
+func TestDigest(t *testing.T) {
+	texts := []string{"abc", "The quick brown fox jumps over the lazy dog", "\x00\xff"}
+	for n := range 200 { // across the ends of blocks
+		texts = append(texts, strings.Repeat("é", n)+strings.Repeat("a", n%2))
+	}
+	for _, s := range script.All {
+		texts = append(texts, s.Source)
+	}
+	for _, text := range texts {
+		sum := sha1.Sum([]byte(text))
+		require.Equal(t, hex.EncodeToString(sum[:]), script.Digest(text), "%q", text)
+	}
+}
+
+// TestScripts: each script is its own file behind what its kind has in common.
+func TestScripts(t *testing.T) {
+	for _, s := range script.All {
+		kind, _, _ := strings.Cut(s.Name, "_")
+		require.Equal(t, read(t, kind)+read(t, s.Name), s.Source)
+	}
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name + ".lua")
+	require.NoError(t, err)
+	return string(text)
+}
