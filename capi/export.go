@@ -304,6 +304,8 @@ func writeInspection(to *C.redlock_inspection, from *core.Inspection) {
 	to.kind = C.uint32_t(from.Kind)
 	to.fence = C.uint64_t(from.Fence)
 	to.holder_count = C.uint64_t(len(from.Holders))
+	to.queue_length = C.uint64_t(from.QueueLength)
+	to.queue_age_ms = C.int64_t(from.QueueAge / core.Millisecond)
 	for i := range min(len(from.Holders), len(to.holders)) {
 		h, holder := &to.holders[i], &from.Holders[i]
 		put(h.who[:], holder.Who)

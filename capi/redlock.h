@@ -132,10 +132,11 @@ typedef struct redlock_request {
     int64_t name_len;      /* or REDLOCK_NTS */
     int64_t ttl_ms;        /* the lease: 100 .. 86400000; 0: 10000 */
     int64_t wait_ms;       /* 0 tries once, -1 waits without limit */
-    int64_t max_hold_ms;   /* not yet: other than 0 is REDLOCK_UNSUPPORTED */
+    int64_t max_hold_ms;   /* since the acquire, 100 or more: then it is lost; 0: no limit */
     uint32_t fencing;      /* default on */
-    uint32_t auto_renew;   /* not yet: on is REDLOCK_UNSUPPORTED; default off */
-    uint32_t queue;        /* not yet: on is REDLOCK_UNSUPPORTED; default off */
+    uint32_t auto_renew;   /* default on: the lease is extended until the release */
+    uint32_t queue;        /* FIFO waiting with direct hand-over: default on with one node, off with several, where on
+                              is REDLOCK_UNSUPPORTED in this version */
     uint32_t reserved;     /* 0 */
     const char *metadata;  /* shown by inspect; NULL: none */
     int64_t metadata_len;  /* or REDLOCK_NTS */
@@ -198,11 +199,12 @@ typedef struct redlock_inspection {
     uint32_t size;
     uint32_t kind;
     uint64_t fence;        /* the largest fencing token that a node remembers; 0: none */
-    uint64_t queue_length; /* 0 in this version */
+    uint64_t queue_length; /* clients that wait */
     uint64_t holder_count; /* 0: the name is free. More than one: the nodes disagree */
     redlock_holder holders[4]; /* the first of them, those on most nodes first */
+    int64_t queue_age_ms;  /* how long the first of them has waited */
 } redlock_inspection;
-#define REDLOCK_INSPECTION_INIT {(uint32_t)sizeof(redlock_inspection), 0, 0, 0, 0, {{{0}, {0}, 0, 0}}}
+#define REDLOCK_INSPECTION_INIT {(uint32_t)sizeof(redlock_inspection), 0, 0, 0, 0, {{{0}, {0}, 0, 0}}, 0}
 
 /* Reads who holds request->name; only kind and name of the request are read. */
 REDLOCK_CHECKED redlock_status redlock_inspect(redlock_client client, const redlock_request *request,

@@ -18,6 +18,7 @@ type hold struct {
 
 	// While it waits.
 	attempts    int
+	beats       int
 	attempt     *attempt // the one in flight, then the one that won
 	limited     bool     // Wait is not 0
 	limit       Time     // of the wait
@@ -27,10 +28,16 @@ type hold struct {
 	lastFailure *Outcome // of the attempt before; nil: none has ended yet
 
 	// While it is held.
-	deadline Time
-	renewal  *renewal // outstanding
-	lostWhy  string
-	timer    timer
+	deadline    Time
+	autoRenew   bool
+	unconfirmed bool     // it was handed over, and has still to be given its whole ttl
+	maxHold     Duration // 0: no limit
+	most        Time     // the deadline never exceeds it
+	renewAt     Time     // when the next renewal is due; Never while one is outstanding
+	renewal     *renewal // outstanding
+	trouble     string   // why the last renewal failed; "" if it did not
+	lostWhy     string
+	timer       timer
 }
 
 // attempt asks every node for the lock, with a token of its own.
@@ -38,9 +45,10 @@ type attempt struct {
 	round
 	hold    *hold
 	token   string
-	ttl     Duration // that it asked for; a renewal may change the lock's
-	fence   int64    // what a quorum agrees on
+	fence   int64 // what a quorum agrees on
 	grants  []grant
+	placed  bool     // it may have a place in the queue
+	turn    int64    // what the script said of that place last: see turn() in mutex.lua
 	cleanup *cleanup // once it did not win, or the hold has ended
 
 	oneVote  [1]vote
@@ -67,11 +75,15 @@ func (m *Machine) acquire(e *Acquire) {
 		limit: m.now.add(e.Wait),
 	}
 	h.limited = e.Wait != 0
+	h.autoRenew = e.AutoRenew != Off
+	h.maxHold = e.MaxHold
 	if h.lock.ttl == 0 {
 		h.lock.ttl = DefaultTTL
 	}
-	if e.Fencing != Off {
-		h.lock.fence = fenceKey(h.lock.key)
+	h.lock.fencing = e.Fencing != Off
+	h.lock.queued = e.Queue != Off && len(m.config.Nodes) == 1
+	if h.lock.fencing || h.lock.queued {
+		h.lock.side = sideKeysOf(h.lock.key)
 	}
 	if e.Metadata != "" {
 		h.who += "/" + Escape(e.Metadata)
@@ -87,7 +99,11 @@ func (m *Machine) acquire(e *Acquire) {
 		m.waiters++
 		m.schedule(h)
 	}
-	m.attempt(h)
+	if h.waitsInLine() {
+		m.line(h, e)
+	} else {
+		m.attempt(h)
+	}
 }
 
 // checkAcquire says what is wrong with a request; "" if nothing.
@@ -96,12 +112,10 @@ func (m *Machine) checkAcquire(e *Acquire, h *hold) (Status, string) {
 		return status, wrong
 	}
 	switch {
-	case e.AutoRenew == On:
-		return Unsupported, "this version has no auto-renewal yet"
-	case e.Queue == On:
-		return Unsupported, "this version has no queue yet"
-	case e.MaxHold != 0:
-		return Unsupported, "this version has no max_hold yet"
+	case e.Queue == On && len(m.config.Nodes) > 1:
+		return Unsupported, "this version has no queue on several nodes yet"
+	case e.MaxHold != 0 && e.MaxHold < MinTTL:
+		return Invalid, "max_hold is " + milliseconds(e.MaxHold) + "; at least " + milliseconds(MinTTL) + ", or 0 for no limit, are allowed"
 	case e.Wait < 0:
 		return Invalid, "the wait is negative; 0 tries once"
 	case len(h.who) > MaxWhoBytes:
@@ -140,11 +154,14 @@ func checkTTL(ttl Duration) string {
 // attempt asks all nodes at once.
 func (m *Machine) attempt(h *hold) {
 	n := len(m.config.Nodes)
+	prefix := tokenPrefix
+	if h.lock.queued {
+		prefix = queuedPrefix
+	}
 	a := &attempt{
 		hold:  h,
-		token: newToken(h.seed, h.attempts, h.who),
-		ttl:   h.lock.ttl,
-		round: round{wait: m.config.nodeTimeout(h.lock.ttl)},
+		token: newToken(prefix, h.seed, h.attempts, h.who),
+		round: round{wait: m.config.nodeTimeout(h.lock.ttl), ttl: h.lock.ttl},
 	}
 	a.votes, a.grants = perNode(n, &a.oneVote), perNode(n, &a.oneGrant)
 	for i := range a.grants {
@@ -152,11 +169,21 @@ func (m *Machine) attempt(h *hold) {
 	}
 	h.attempts++
 	h.attempt = a
-	proposed := "" // one deployment: the server's time
-	if n > 1 {
-		proposed = strconv.FormatInt(int64(m.now+h.wall), 10)
+	m.ask(&a.round, a, a, script.MutexAcquire, m.attemptCommand(h, a))
+}
+
+func (m *Machine) attemptCommand(h *hold, a *attempt) []string {
+	unresolved := m.unresolved(h.lock.key)
+	switch {
+	case h.waitsInLine():
+		m.queue.places[a.token] = a
+		return h.lock.queuedCommand(a.token, m.queue.client, m.now, unresolved)
+	case h.lock.queued:
+		return h.lock.queuedCommand(a.token, "", m.now, unresolved)
+	case len(m.config.Nodes) > 1:
+		return h.lock.acquireCommand(a.token, strconv.FormatInt(int64(m.now+h.wall), 10), unresolved)
 	}
-	m.ask(&a.round, a, a, script.MutexAcquire, h.lock.acquireCommand(a.token, proposed, m.unresolved(h.lock.key)))
+	return h.lock.acquireCommand(a.token, "", unresolved) // one deployment: the server's time
 }
 
 // wake is called when the nodes have had their time.
@@ -167,16 +194,20 @@ func (a *attempt) wake(m *Machine) {
 
 // answered brings a node's answer to the attempt, or to its raise.
 func (a *attempt) answered(m *Machine, c *call, v vote, values []Value) {
-	if c.script == script.MutexRaise {
+	switch c.script {
+	case script.MutexBeat:
+		m.beaten(a, c, v, values)
+		return
+	case script.MutexRaise:
 		if v.answer == yes {
 			a.grants[c.node].fence = max(a.grants[c.node].fence, a.fence)
 		}
-	} else {
+	default:
 		v = a.settle(m, c, v, values)
 	}
 	switch {
 	case a.cleanup != nil:
-		a.cleanup.settled(m, c.node, v.answer == yes)
+		a.cleanup.settled(m, c.node, v.answer == yes || a.placed)
 	case a.hold.state == held:
 		m.extend(a.hold)
 	case a.votes[c.node].answer == pending || v.answer == yes: // a late yes counts, a late no changes nothing
@@ -203,10 +234,14 @@ func (a *attempt) settle(m *Machine, c *call, v vote, values []Value) vote {
 		}
 		g.granted = true
 		g.fence = fence[0].Int
-		g.end = max(g.end, leaseEnd(c.sent, a.ttl)) // a renewal may have come in before
+		g.end = max(g.end, leaseEnd(c.sent, c.ttl)) // a renewal may have come in before
 	case no:
 		if left, ok := integers(values, 1); ok && left[0].Int >= 0 {
 			g.retryIn = Duration(left[0].Int+1) * Millisecond
+		}
+		if told, ok := integers(values, 2); ok && c.code == script.No && a.hold.waitsInLine() {
+			a.placed, g.granted = true, true // from now on it may be handed over at any moment
+			a.turn = told[1].Int
 		}
 	case noAnswer:
 		g.granted = c.fault == ErrorReply // a script that failed may have got halfway
@@ -221,6 +256,8 @@ func (m *Machine) decide(a *attempt) {
 	switch t := count(a.votes); {
 	case t.won():
 		m.win(h)
+	case t.refused() && a.placed:
+		m.takePlace(h)
 	case t.refused(), t.hopeless():
 		m.loseAttempt(h, m.verdict(a.votes))
 	}
@@ -229,7 +266,7 @@ func (m *Machine) decide(a *attempt) {
 // win makes an attempt that a quorum granted a hold, when a quorum has its fencing token.
 func (m *Machine) win(h *hold) {
 	a := h.attempt
-	if h.lock.fence != "" && m.raise(a) {
+	if h.lock.fencing && m.raise(a) {
 		return
 	}
 	deadline := a.deadline()
@@ -237,11 +274,22 @@ func (m *Machine) win(h *hold) {
 		m.loseAttempt(h, Outcome{Status: Unavailable, Message: "the nodes answered too late: the lease of " + milliseconds(h.lock.ttl) + " was over"})
 		return
 	}
+	m.hold(h, deadline)
+}
+
+// hold tells that an attempt has become a hold.
+func (m *Machine) hold(h *hold, deadline Time) {
+	a := h.attempt
 	m.move(h, granted)
 	m.timers.set(&a.timer, nil, Never)
-	m.answerAcquire(h, Outcome{Status: OK, Token: a.token, Fence: a.fence, Deadline: deadline})
-	h.deadline = deadline
-	m.schedule(h)
+	delete(m.queue.places, a.token)
+	h.most = Never
+	if h.maxHold != 0 {
+		h.most = m.now.add(h.maxHold)
+	}
+	h.deadline = min(deadline, h.most)
+	m.answerAcquire(h, Outcome{Status: OK, Token: a.token, Fence: a.fence, Deadline: h.deadline})
+	m.planRenewal(h)
 }
 
 // raise sees to it that a quorum has the fencing token, the largest that a node gave (protocol: quorum
@@ -326,7 +374,7 @@ func (m *Machine) pause(h *hold, failure Outcome) Duration {
 
 // jitter draws from low..high by the seed of the request (splitmix64).
 func (h *hold) jitter(low, high Duration) Duration {
-	x := uint64(h.attempts) * 0x9e3779b97f4a7c15
+	x := uint64(h.attempts+h.beats) * 0x9e3779b97f4a7c15
 	for _, b := range h.seed[:8] {
 		x = bits.RotateLeft64(x, 8) ^ uint64(b)
 	}
@@ -346,25 +394,38 @@ func (m *Machine) answerAcquire(h *hold, o Outcome) {
 		delete(m.holds, h.id)
 	}
 	m.outcome(o)
+	if h.waitsInLine() {
+		m.leaveLine(h, o)
+	}
 }
 
 // giveUp ends an acquire that waits.
 func (h *hold) giveUp(m *Machine, status Status, message string) {
-	if h.state != pausing {
-		m.abandon(h.attempt)
-	}
+	m.stopWaiting(h)
 	m.move(h, failed)
 	m.answerAcquire(h, Outcome{Status: status, Message: message})
+}
+
+// stopWaiting cleans up what an acquire that ends has under way.
+func (m *Machine) stopWaiting(h *hold) {
+	switch h.state {
+	case asking, raising:
+		m.abandon(h.attempt)
+	case queued:
+		if !m.bequeath(h) {
+			m.abandon(h.attempt)
+		}
+	}
 }
 
 // schedule sets the hold's timer for the next thing that it waits for.
 func (m *Machine) schedule(h *hold) {
 	at := h.limit
 	switch h.state {
-	case pausing:
+	case pausing, queued:
 		at = min(h.next, h.limit)
 	case held:
-		at = h.deadline
+		at = min(h.renewAt, h.deadline)
 	}
 	m.timers.set(&h.timer, h, at)
 }
@@ -372,32 +433,35 @@ func (m *Machine) schedule(h *hold) {
 // wake is called when the hold's timer is due.
 func (h *hold) wake(m *Machine) {
 	switch {
+	case h.state == held && m.now < h.deadline:
+		m.autoRenew(h)
 	case h.state == held:
-		m.lose(h, expired, "its lease of "+milliseconds(h.lock.ttl)+" ran out")
+		m.lose(h, expired, h.whyExpired())
 	case m.now >= h.limit:
 		m.timeOut(h)
 	case h.state == pausing:
 		m.move(h, due)
 		m.schedule(h)
 		m.attempt(h)
+	case h.state == queued:
+		m.beat(h)
 	}
 }
 
 // timeOut ends an acquire whose limit has passed: TIMEOUT if someone else held the lock, UNAVAILABLE
 // if too few nodes answered.
 func (m *Machine) timeOut(h *hold) {
-	var failure Outcome
-	if h.lastFailure != nil {
-		failure = *h.lastFailure
-	} else { // the first attempt is still in flight
-		failure = m.verdict(h.attempt.votes)
+	failure := Outcome{Status: Held}
+	switch first := m.firstInLine(h); {
+	case first.lastFailure != nil:
+		failure = *first.lastFailure
+	case first.state == asking, first.state == raising: // the first attempt is still in flight
+		failure = m.verdict(first.attempt.votes)
 	}
 	if failure.Status == Held {
 		failure = Outcome{Status: Timeout, Message: "someone else held it all the time"}
 	}
-	if h.state != pausing {
-		m.abandon(h.attempt)
-	}
+	m.stopWaiting(h)
 	m.move(h, failed)
 	m.answerAcquire(h, failure)
 }

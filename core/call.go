@@ -59,6 +59,7 @@ type call struct {
 	args   []string // EVALSHA and so on; may be shared by several calls
 	sent   Time
 	wait   Duration // how long the node may take
+	ttl    Duration // of the lease that it asks for
 	fault  Fault    // of its answer
 	code   int64    // of its answer, if fault is NoFault
 }
@@ -158,6 +159,7 @@ func integers(values []Value, n int) ([]Value, bool) {
 type round struct {
 	votes     []vote
 	wait      Duration // for each node's answer
+	ttl       Duration // of the lease that it asks for, if it does
 	timer     timer
 	prolonged bool
 }
@@ -166,7 +168,7 @@ type round struct {
 func (m *Machine) ask(r *round, by asker, owner timed, s *script.Script, args []string) {
 	for i := range r.votes {
 		if r.votes[i].answer == pending {
-			m.send(call{asker: by, node: i, script: s, args: args, wait: r.wait})
+			m.send(call{asker: by, node: i, script: s, args: args, wait: r.wait, ttl: r.ttl})
 		}
 	}
 	m.timers.set(&r.timer, owner, m.now.add(r.wait))

@@ -43,6 +43,7 @@ type debt struct {
 // abandon undoes an attempt that did not win.
 func (m *Machine) abandon(a *attempt) {
 	m.timers.set(&a.timer, nil, Never)
+	delete(m.queue.places, a.token)
 	m.clean(a.hold, script.MutexUndo, 0)
 }
 

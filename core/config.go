@@ -50,6 +50,8 @@ const (
 	backoffMin              = 100 * Millisecond // and of one that found too few nodes
 	backoffMax              = 2 * Second
 	undoAgainAfter          = 1 * Second // protocol: at once, after 1 s and after ttl/2
+	beatMost                = 1 * Second // between two signs of life of a waiter; ttl/3 if that is less
+	handedOverMost          = 3 * Second // that a hand-over is good for until it is confirmed
 )
 
 // Config describes one client. New checks it.

@@ -47,9 +47,9 @@ type (
 		TTL       Duration // 0: DefaultTTL
 		Wait      Duration // 0 tries once; Forever waits without limit
 		Fencing   Toggle   // default on
-		AutoRenew Toggle   // On is UNSUPPORTED in this version; default off
-		Queue     Toggle   // On is UNSUPPORTED in this version; default off
-		MaxHold   Duration // other than 0 is UNSUPPORTED in this version
+		AutoRenew Toggle   // default on: the machine extends the lease until the release
+		Queue     Toggle   // default on with one node, off with several, where on is UNSUPPORTED in this version
+		MaxHold   Duration // since the grant: then it is lost, renewed or not; 0: no limit
 		Metadata  string   // shown by Inspect beside host, pid and language
 		Seed      [16]byte // from a CSPRNG, fresh for each Acquire: its tokens and its jitter derive from it
 		Wall      int64    // the wall clock in microseconds since 1970: proposes fencing tokens on a quorum
@@ -229,6 +229,9 @@ type Inspection struct {
 	Kind    Kind
 	Holders []Holder // none if the name is free; several if nodes disagree
 	Fence   int64    // the largest fencing token that a node remembers; 0 if none
+	// QueueLength is how many clients wait in the queue, and QueueAge how long the first of them has.
+	QueueLength int64
+	QueueAge    Duration
 }
 
 // Holder is one holder of a name.

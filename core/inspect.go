@@ -38,7 +38,7 @@ func (m *Machine) query(q *query, kind Kind, name string, s *script.Script, dige
 		m.fail(q.op, status, wrong)
 		return
 	}
-	l.fence = fenceKey(l.key)
+	l.side, l.fencing, l.queued = sideKeysOf(l.key), true, true
 	args := l.command(s)
 	if q.force {
 		args = l.command(s, digest)
@@ -72,7 +72,7 @@ func (q *query) read(c *call, values []Value) bool {
 	}
 	left := Forever
 	if c.code == script.Yes {
-		if len(values) != 3 || !values[0].IsString || values[1].IsString {
+		if len(values) < 2 || !values[0].IsString || values[1].IsString {
 			return false
 		}
 		if values[1].Int >= 0 {
@@ -81,9 +81,11 @@ func (q *query) read(c *call, values []Value) bool {
 		q.hold(values[0].Str, left)
 		values = values[2:]
 	}
-	fence, ok := integers(values, 1)
+	told, ok := integers(values, 3)
 	if ok {
-		q.result.Fence = max(q.result.Fence, fence[0].Int)
+		q.result.Fence = max(q.result.Fence, told[0].Int)
+		q.result.QueueLength = max(q.result.QueueLength, told[1].Int)
+		q.result.QueueAge = max(q.result.QueueAge, Duration(told[2].Int)*Millisecond)
 	}
 	return ok
 }

@@ -2,14 +2,20 @@ package core
 
 import "github.com/libredlock/libredlock/core/script"
 
-// renewal extends a hold on all nodes.
+// renewal extends a hold on all nodes: for its owner, or because it is due.
 type renewal struct {
 	round
 	hold    *hold
-	op      OpID // 0 once it was answered
-	ttl     Duration
+	op      OpID // of the owner's request; 0 if there is none, or no more
+	over    bool
+	won     bool
 	args    []string
 	retried []bool // nodes that were asked a second time
+	gone    []bool // nodes that have forgotten the hold
+
+	oneVote    [1]vote
+	oneRetried [1]bool
+	oneGone    [1]bool
 }
 
 func (m *Machine) renew(e *Renew) {
@@ -25,7 +31,7 @@ func (m *Machine) renew(e *Renew) {
 	case h.state == lost:
 		m.fail(e.Op, Lost, h.lostWhy)
 		return
-	case h.renewal != nil:
+	case h.renewal != nil && h.renewal.op != 0:
 		m.fail(e.Op, Invalid, "a renewal of this hold is under way; one at a time is allowed")
 		return
 	}
@@ -33,33 +39,15 @@ func (m *Machine) renew(e *Renew) {
 		m.fail(e.Op, Invalid, wrong)
 		return
 	}
-	ttl = wholeMs(ttl)
-	m.shorten(h, ttl)
-	h.lock.ttl = ttl
-	n := len(m.config.Nodes)
-	wait := m.config.nodeTimeout(ttl)
-	r := &renewal{
-		hold:    h,
-		op:      e.Op,
-		ttl:     ttl,
-		round:   round{votes: make([]vote, n), wait: wait},
-		args:    h.lock.renewCommand(h.attempt.token),
-		retried: make([]bool, n),
-	}
-	for i, g := range h.attempt.grants {
-		if g.asked { // the renewal could overtake it, find nothing, and be undone by it
-			r.votes[i] = vote{answer: noAnswer, cause: "no answer to the acquire yet"}
-		}
-	}
-	h.renewal = r
-	m.owed[e.Op] = r
-	m.ask(&r.round, r, r, script.MutexRenew, r.args)
+	h.lock.ttl = wholeMs(ttl)
+	m.shorten(h)
+	m.beginRenewal(h, e.Op)
 }
 
-// shorten makes a lease end no later than one of this ttl from now would: the holder
+// shorten makes a lease end no later than one of the lock's ttl from now would: the holder
 // has asked for less, and counts on no more, even if the nodes never hear of it.
-func (m *Machine) shorten(h *hold, ttl Duration) {
-	most := leaseEnd(m.now, ttl)
+func (m *Machine) shorten(h *hold) {
+	most := leaseEnd(m.now, h.lock.ttl)
 	for i := range h.attempt.grants {
 		g := &h.attempt.grants[i]
 		g.end = min(g.end, most)
@@ -67,9 +55,40 @@ func (m *Machine) shorten(h *hold, ttl Duration) {
 	m.extend(h)
 }
 
+// beginRenewal asks all nodes to extend a hold. What is under way without an owner gives way.
+func (m *Machine) beginRenewal(h *hold, op OpID) {
+	n := len(m.config.Nodes)
+	wait := m.config.nodeTimeout(h.lock.ttl)
+	if op == 0 {
+		wait = max(min(wait, Duration(h.deadline-m.now)/3), MinNodeWait) // there may be time for another
+	}
+	r := &renewal{
+		hold:  h,
+		op:    op,
+		round: round{wait: wait, ttl: h.lock.ttl},
+		args:  h.lock.renewCommand(h.attempt.token),
+	}
+	r.votes, r.retried, r.gone = perNode(n, &r.oneVote), perNode(n, &r.oneRetried), perNode(n, &r.oneGone)
+	for i, g := range h.attempt.grants {
+		if g.asked { // the renewal could overtake it, find nothing, and be undone by it
+			r.votes[i] = vote{answer: noAnswer, cause: "no answer to the acquire yet"}
+		}
+	}
+	if h.renewal != nil {
+		h.renewal.stop(m)
+	}
+	h.renewal = r
+	h.renewAt = Never
+	m.schedule(h)
+	if op != 0 {
+		m.owed[op] = r
+	}
+	m.ask(&r.round, r, r, script.MutexRenew, r.args)
+}
+
 // extend takes over what the nodes' leases say about the deadline.
 func (m *Machine) extend(h *hold) {
-	deadline := h.attempt.deadline()
+	deadline := min(h.attempt.deadline(), h.most)
 	if deadline == h.deadline {
 		return
 	}
@@ -78,18 +97,64 @@ func (m *Machine) extend(h *hold) {
 	m.notice(Notice{Kind: NoticeDeadline, Hold: h.id, Deadline: deadline})
 }
 
-func (r *renewal) answered(m *Machine, c *call, v vote, _ []Value) {
-	if v.answer == yes && r.hold.state == held { // a late yes counts too
-		g := &r.hold.attempt.grants[c.node]
-		g.end = max(g.end, leaseEnd(c.sent, r.ttl))
-		m.extend(r.hold)
+// planRenewal sets the time of the next renewal: when a third of the ttl has passed since the last one that a quorum confirmed
+// was sent, or a little earlier, so that many holds are renewed at the same time.
+func (m *Machine) planRenewal(h *hold) {
+	h.renewAt = Never
+	if end := h.attempt.deadline(); h.autoRenew && end < h.most {
+		period := h.lock.ttl / 3
+		h.renewAt = end.add(period - (h.lock.ttl - drift(h.lock.ttl)))
+		h.renewAt -= h.renewAt % Time(period/renewTogether)
 	}
-	if r.op == 0 {
+	m.schedule(h)
+}
+
+// hurryRenewal sets the time of the next renewal after one that failed: the sooner, the less is left.
+func (m *Machine) hurryRenewal(h *hold) {
+	if h.autoRenew || h.unconfirmed {
+		left := Duration(h.deadline - m.now)
+		h.renewAt = m.now.add(max(left/renewHurry, renewAgainMin))
+		m.schedule(h)
+	}
+}
+
+const (
+	renewTogether = 32               // parts of a period: holds that are due in the same part are renewed together
+	renewHurry    = 8                // the part of what is left after which a failed renewal is tried again
+	renewAgainMin = 20 * Millisecond // and at the soonest
+)
+
+// autoRenew renews a hold that is due.
+func (m *Machine) autoRenew(h *hold) {
+	if h.renewal != nil { // its owner's: what follows is planned at its end
+		h.renewAt = Never
+		m.schedule(h)
+		return
+	}
+	m.beginRenewal(h, 0)
+}
+
+func (r *renewal) answered(m *Machine, c *call, v vote, _ []Value) {
+	h := r.hold
+	if h.state == held {
+		switch {
+		case v.answer == yes: // a late one counts too
+			g := &h.attempt.grants[c.node]
+			g.end = max(g.end, leaseEnd(c.sent, c.ttl))
+			m.extend(h)
+		case v.answer == no && c.code == script.Gone:
+			r.gone[c.node] = true
+			if r.won {
+				m.regrant(h, c.node)
+			}
+		}
+	}
+	if r.over {
 		return
 	}
 	if (c.fault == Unknown || c.fault == Refused) && !r.retried[c.node] {
 		r.retried[c.node] = true
-		m.send(call{asker: r, node: c.node, script: script.MutexRenew, args: r.args, wait: r.wait})
+		m.send(call{asker: r, node: c.node, script: script.MutexRenew, args: r.args, wait: r.wait, ttl: r.ttl})
 		return
 	}
 	r.votes[c.node] = v
@@ -102,28 +167,64 @@ func (r *renewal) wake(m *Machine) {
 }
 
 func (r *renewal) decide(m *Machine) {
+	h := r.hold
 	switch t := count(r.votes); {
 	case t.won():
-		r.end(m, Outcome{Status: OK, Deadline: r.hold.deadline})
+		r.won = true
+		h.trouble, h.unconfirmed = "", false
+		r.end(m, Outcome{Status: OK, Deadline: h.deadline})
+		m.planRenewal(h)
+		for node, gone := range r.gone {
+			if gone {
+				m.regrant(h, node)
+			}
+		}
 	case t.refused():
-		m.lose(r.hold, taken, "its key is gone or another's")
+		m.lose(h, taken, "its key is gone or another's")
 	case t.hopeless():
 		o := m.verdict(r.votes)
+		h.trouble = (&Error{Message: o.Message, Nodes: o.Nodes}).line()
 		o.Message += "; held until the deadline"
 		r.end(m, o)
+		m.hurryRenewal(h)
 	}
 }
 
-func (r *renewal) end(m *Machine, o Outcome) {
-	m.timers.set(&r.timer, nil, Never)
-	o.Op = r.op
-	r.op = 0
-	r.hold.renewal = nil
-	m.outcome(o)
+// regrant lets a node that has forgotten a hold grant it again, since a quorum confirms it. Like any grant it is
+// undone on that node if the answer does not come.
+func (m *Machine) regrant(h *hold, node int) {
+	a := h.attempt
+	g := &a.grants[node]
+	if g.asked {
+		return
+	}
+	g.asked, g.open = true, true
+	m.send(call{asker: a, node: node, script: script.MutexRegrant, args: h.lock.regrantCommand(a.token, a.fence), wait: a.wait, ttl: h.lock.ttl})
 }
 
+// end answers the owner's request, if there is one.
+func (r *renewal) end(m *Machine, o Outcome) {
+	op := r.op
+	r.stop(m)
+	if op != 0 {
+		o.Op = op
+		m.outcome(o)
+	}
+}
+
+// stop lets a renewal decide nothing any more.
+func (r *renewal) stop(m *Machine) {
+	m.timers.set(&r.timer, nil, Never)
+	r.op, r.over = 0, true
+	r.hold.renewal = nil
+}
+
+// giveUp ends the owner's request. The nodes may still extend the lease.
 func (r *renewal) giveUp(m *Machine, status Status, message string) {
 	r.end(m, Outcome{Status: status, Message: message})
+	if r.hold.state == held {
+		m.hurryRenewal(r.hold)
+	}
 }
 
 // lose ends a hold that is ours no longer, and says so. All nodes get a
@@ -139,17 +240,28 @@ func (m *Machine) lose(h *hold, on trigger, why string) {
 	m.notice(Notice{Kind: NoticeLost, Hold: h.id, Cause: why})
 }
 
+// whyExpired tells why the deadline came.
+func (h *hold) whyExpired() string {
+	switch {
+	case h.deadline == h.most:
+		return "its max_hold of " + milliseconds(h.maxHold) + " passed"
+	case h.trouble != "":
+		return "its lease of " + milliseconds(h.lock.ttl) + " ran out, since it could not be renewed: " + h.trouble
+	}
+	return "its lease of " + milliseconds(h.lock.ttl) + " ran out"
+}
+
 func (m *Machine) release(e *Release) {
 	h := m.holds[e.Hold]
 	if h == nil || h.state.waiting() {
 		m.fail(e.Op, NotHeld, "not held: never acquired, or released already")
 		return
 	}
+	wasLost := h.state == lost
+	m.move(h, released)
 	if h.renewal != nil {
 		h.renewal.giveUp(m, Canceled, "the lock was released meanwhile")
 	}
-	wasLost := h.state == lost
-	m.move(h, released)
 	m.timers.set(&h.timer, nil, Never)
 	delete(m.holds, h.id)
 	if wasLost {

@@ -8,31 +8,71 @@ import (
 
 // lock is a name and how it is locked.
 type lock struct {
-	key   string
-	fence string // the key of its fence counter; "" without fencing
-	ttl   Duration
+	key  string
+	ttl  Duration
+	side *sideKeys
+	// fencing and queued tell what of the side keys is in use.
+	fencing, queued bool
+}
+
+// sideKeys are the other keys of a lock, on the same cluster slot as its own.
+type sideKeys struct{ counter, queue, places string }
+
+func sideKeysOf(name string) *sideKeys {
+	tag := "{" + hashTag(name) + "}:redlock:mutex:"
+	all := tag + "fence:" + name + tag + "queue:" + name + tag + "places:" + name // one piece of memory
+	counter, queue := len(tag)+len("fence:")+len(name), len(tag)+len("queue:")+len(name)
+	return &sideKeys{counter: all[:counter], queue: all[counter : counter+queue], places: all[counter+queue:]}
 }
 
 func ms(d Duration) string { return strconv.FormatInt(int64(d/Millisecond), 10) }
 
-// command is a script's call for this lock as it goes to a node: its keys are the lock's and, if it has one and the
-// script wants it, its fence counter's.
+// command is a script's call for this lock as it goes to a node.
 func (l *lock) command(s *script.Script, values ...string) []string {
-	args := make([]string, 0, 5+len(values))
+	args := make([]string, 0, 7+len(values))
 	args = append(args, "EVALSHA", s.SHA, "1", l.key)
-	if l.fence != "" && s.Fences {
+	switch {
+	case l.queued && s.Queues:
+		args[2] = "4"
+		args = append(args, l.side.queue, l.side.places, l.side.counter)
+	case l.fencing && s.Fences:
 		args[2] = "2"
-		args = append(args, l.fence)
+		args = append(args, l.side.counter)
 	}
 	return append(args, values...)
+}
+
+// keep is the fence counter's ttl, as the scripts with a queue take it.
+func (l *lock) keep() string {
+	if !l.fencing {
+		return "0"
+	}
+	return ms(fenceTTL(l.ttl))
 }
 
 func (l *lock) acquireCommand(token, proposed string, unresolved []string) []string {
 	return append(l.command(script.MutexAcquire, token, ms(l.ttl), ms(fenceTTL(l.ttl)), proposed), unresolved...)
 }
 
+// queuedCommand is the acquire of a lock with a queue. A client of "" takes no place in it.
+func (l *lock) queuedCommand(token, client string, now Time, unresolved []string) []string {
+	return append(l.command(script.MutexAcquire, token, ms(l.ttl), l.keep(), "", client, strconv.FormatInt(int64(now), 10), ms(l.placeLife())), unresolved...)
+}
+
+func (l *lock) beatCommand(token, client string, now Time) []string {
+	return l.command(script.MutexBeat, token, ms(l.ttl), l.keep(), client, strconv.FormatInt(int64(now), 10), ms(l.placeLife()))
+}
+
+// beatPeriod is the time between two signs of life of a waiter, and placeLife how long its place lives without one.
+func (l *lock) beatPeriod() Duration { return min(beatMost, l.ttl/3) }
+func (l *lock) placeLife() Duration  { return 3 * l.beatPeriod() }
+
 func (l *lock) raiseCommand(token string, fence int64) []string {
 	return l.command(script.MutexRaise, token, strconv.FormatInt(fence, 10), ms(fenceTTL(l.ttl)))
+}
+
+func (l *lock) regrantCommand(token string, fence int64) []string {
+	return l.command(script.MutexRegrant, token, ms(l.ttl), strconv.FormatInt(fence, 10), ms(fenceTTL(l.ttl)))
 }
 
 func (l *lock) renewCommand(token string) []string {

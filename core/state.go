@@ -11,6 +11,8 @@ type state int
 
 const (
 	asking  state = iota // an attempt is in flight
+	behind               // another acquire of this client waits before it
+	queued               // refused, with a place in the queue
 	raising              // a quorum granted it, with different fencing tokens: agreeing on the largest
 	pausing              // refused; the next attempt waits for its time
 	held                 // ours until the deadline
@@ -19,24 +21,28 @@ const (
 	stateCount
 )
 
-var stateNames = [stateCount]string{"asking", "raising", "pausing", "held", "lost", "ended"}
+var stateNames = [stateCount]string{"asking", "behind", "queued", "raising", "pausing", "held", "lost", "ended"}
 
 type trigger int
 
 const (
-	granted  trigger = iota // a quorum granted it, with one fencing token
-	split                   // a quorum granted it, with several
-	refused                 // this attempt can't win; another may
-	due                     // time for the next attempt
-	failed                  // the request ends without a lock
-	expired                 // the deadline passed
-	taken                   // a quorum says that it is not ours
-	closed                  // the client closed
-	released                // its owner gave it back
+	granted   trigger = iota // a quorum granted it, with one fencing token
+	split                    // a quorum granted it, with several
+	refused                  // this attempt can't win; another may
+	preceded                 // another acquire of this client waits for the same lock
+	placed                   // it can't win now, but waits for its turn
+	displaced                // its place is gone
+	inherited                // the one before it gave up and left it the place
+	due                      // time for the next attempt
+	failed                   // the request ends without a lock
+	expired                  // the deadline passed
+	taken                    // a quorum says that it is not ours
+	closed                   // the client closed
+	released                 // its owner gave it back
 	triggerCount
 )
 
-var triggerNames = [triggerCount]string{"granted", "split", "refused", "due", "failed", "expired", "taken", "closed", "released"}
+var triggerNames = [triggerCount]string{"granted", "split", "refused", "preceded", "placed", "displaced", "inherited", "due", "failed", "expired", "taken", "closed", "released"}
 
 type transition struct {
 	from state
@@ -48,7 +54,16 @@ var transitions = []transition{
 	{asking, granted, held},
 	{asking, split, raising},
 	{asking, refused, pausing},
+	{asking, preceded, behind},
+	{asking, placed, queued},
 	{asking, failed, ended},
+	{behind, due, asking},
+	{behind, inherited, queued},
+	{behind, failed, ended},
+	{queued, granted, held},
+	{queued, displaced, asking},
+	{queued, refused, pausing},
+	{queued, failed, ended},
 	{raising, granted, held},
 	{raising, refused, pausing},
 	{raising, failed, ended},
@@ -102,4 +117,6 @@ func Transitions() []Transition {
 }
 
 // waiting tells whether the Acquire has no outcome yet.
-func (s state) waiting() bool { return s == asking || s == raising || s == pausing }
+func (s state) waiting() bool {
+	return s == asking || s == behind || s == queued || s == raising || s == pausing
+}

@@ -61,6 +61,19 @@ func (e *Error) Error() string {
 	return text
 }
 
+// line is the error without its status, on one line.
+func (e *Error) line() string {
+	text := e.Message
+	for i, node := range e.Nodes {
+		separator := ", "
+		if i == 0 {
+			separator = ": "
+		}
+		text += separator + node.String()
+	}
+	return text
+}
+
 func errorf(status Status, message string) *Error {
 	return &Error{Status: status, Message: message}
 }

@@ -16,7 +16,8 @@ type Machine struct {
 	holds    map[OpID]*hold   // by the id of their acquire, until they end
 	owed     map[OpID]owner   // requests that have no outcome yet
 	calls    map[CallID]*call // calls that have no answer yet
-	spare    []*call          // memory of calls that have one
+	queue    queue
+	spare    []*call // memory of calls that have one
 	cleanups map[string][]*cleanup
 	nodes    []node
 
@@ -68,6 +69,7 @@ func New(config Config) (*Machine, *Error) {
 		holds:    map[OpID]*hold{},
 		owed:     map[OpID]owner{},
 		calls:    map[CallID]*call{},
+		queue:    queue{lines: map[string]*line{}, places: map[string]*attempt{}},
 		cleanups: map[string][]*cleanup{},
 		nodes:    make([]node, len(config.Nodes)),
 	}, nil
@@ -116,8 +118,12 @@ func (m *Machine) Step(now Time, event Event) Effects {
 		m.answered(e)
 	case *Connected:
 		m.connected(e)
-	case *Subscribed, *Dropped, *Message, *Tick:
-		// Nothing listens to a channel yet; a Tick has done its work in fire.
+	case *Subscribed:
+		m.subscribed(e)
+	case *Message:
+		m.message(e)
+	case *Dropped, *Tick:
+		// A message that is missed costs no more than a beat; a Tick has done its work in fire.
 	}
 	m.finishClose()
 	m.effects.Wake = m.timers.next()
@@ -130,6 +136,7 @@ type Stats struct {
 	Requests int // without an outcome
 	Calls    int // without an answer
 	Cleanups int
+	Places   int // in queues
 	Timers   int
 }
 
@@ -139,7 +146,7 @@ func (m *Machine) Stats() Stats {
 	for _, list := range m.cleanups {
 		cleanups += len(list)
 	}
-	return Stats{len(m.holds), len(m.owed), len(m.calls), cleanups, len(m.timers)}
+	return Stats{len(m.holds), len(m.owed), len(m.calls), cleanups, len(m.queue.places), len(m.timers)}
 }
 
 // admit refuses what no request may be: without an id or with one in use, or after a Close.
@@ -215,6 +222,8 @@ func (c *closing) wake(m *Machine) {
 	clear(m.calls)
 	clear(m.cleanups)
 	clear(m.holds)
+	clear(m.queue.lines)
+	clear(m.queue.places)
 }
 
 // milliseconds writes a duration for a message.

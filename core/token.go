@@ -9,21 +9,22 @@ import (
 	"github.com/libredlock/libredlock/core/script"
 )
 
-// A token is the value that stands at a lock's key: "rl0:" (its release hands over to nobody),
-// 22 characters of base64url, ":" and who. The random part of an acquire's nth attempt is its seed + n.
+// A token is the value that stands at a lock's key: "rl1:" (its release hands over to the first in the queue) or "rl0:"
+// (to nobody), 22 characters of base64url, ":" and who. The random part of an acquire's nth attempt is its seed + n.
 const (
-	tokenPrefix = "rl0:"
-	secretBytes = 22
+	queuedPrefix = "rl1:"
+	tokenPrefix  = "rl0:"
+	secretBytes  = 22
 )
 
-func newToken(seed [16]byte, attempt int, who string) string {
+func newToken(prefix string, seed [16]byte, attempt int, who string) string {
 	for i := len(seed) - 1; i >= 0 && attempt > 0; i-- { // seed + attempt, as one number
 		sum := int(seed[i]) + attempt&0xff
 		seed[i] = byte(sum)
 		attempt = attempt>>8 + sum>>8
 	}
 	token := make([]byte, 0, len(tokenPrefix)+secretBytes+1+MaxWhoBytes) // stays on the stack
-	token = append(token, tokenPrefix...)
+	token = append(token, prefix...)
 	token = base64.RawURLEncoding.AppendEncode(token, seed[:])
 	token = append(token, ':')
 	return string(append(token, who...))
@@ -32,7 +33,7 @@ func newToken(seed [16]byte, attempt int, who string) string {
 // splitToken gives the random part and who, or the whole value and "" if another library wrote it.
 func splitToken(value string) (secret, who string) {
 	end := len(tokenPrefix) + secretBytes
-	if len(value) > end && (strings.HasPrefix(value, "rl0:") || strings.HasPrefix(value, "rl1:")) && value[end] == ':' {
+	if len(value) > end && (strings.HasPrefix(value, tokenPrefix) || strings.HasPrefix(value, queuedPrefix)) && value[end] == ':' {
 		return value[len(tokenPrefix):end], unescape(value[end+1:])
 	}
 	return value, ""
@@ -99,9 +100,6 @@ func checkName(name string) string {
 	}
 	return ""
 }
-
-// fenceKey names the fence counter of a mutex, on the same cluster slot as the lock.
-func fenceKey(name string) string { return "{" + hashTag(name) + "}:redlock:mutex:fence:" + name }
 
 // hashTag is the part of a key that Redis Cluster hashes.
 func hashTag(key string) string {

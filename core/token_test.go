@@ -14,7 +14,7 @@ func TestTokensOfAttemptsDiffer(t *testing.T) {
 	for _, seed := range [][16]byte{{}, {15: 255}, {14: 255, 15: 250}, {13: 1, 14: 255, 15: 255}} {
 		seen := map[string]bool{}
 		for attempt := range 70_000 {
-			seen[newToken(seed, attempt, "who")] = true
+			seen[newToken(tokenPrefix, seed, attempt, "who")] = true
 		}
 		require.Len(t, seen, 70_000)
 	}
@@ -22,7 +22,7 @@ func TestTokensOfAttemptsDiffer(t *testing.T) {
 
 func TestTokensCountFromTheSeed(t *testing.T) {
 	random := func(seed [16]byte, attempt int) []byte {
-		bytes, err := base64.RawURLEncoding.DecodeString(newToken(seed, attempt, "who")[4:26])
+		bytes, err := base64.RawURLEncoding.DecodeString(newToken(tokenPrefix, seed, attempt, "who")[4:26])
 		require.NoError(t, err)
 		return bytes
 	}
@@ -37,7 +37,7 @@ func TestTokensCountFromTheSeed(t *testing.T) {
 }
 
 func TestTokensAreSplit(t *testing.T) {
-	token := newToken([16]byte{1}, 0, "host/1/go/"+Escape("a: b/c%"))
+	token := newToken(tokenPrefix, [16]byte{1}, 0, "host/1/go/"+Escape("a: b/c%"))
 	secret, who := splitToken(token)
 	require.Equal(t, token[4:26], secret)
 	require.Equal(t, "host/1/go/a: b/c%", who)
@@ -85,17 +85,17 @@ func TestHashTags(t *testing.T) {
 	} {
 		require.Equal(t, tag, hashTag(key), key)
 		if !strings.Contains(tag, "}") { // else the name can't be used on a cluster
-			require.Equal(t, tag, hashTag(fenceKey(key)), "the fence counter of %s is on its slot", key)
+			require.Equal(t, tag, hashTag(sideKeysOf(key).counter), "the fence counter of %s is on its slot", key)
 		}
 	}
-	require.NotEqual(t, fenceKey("x"), fenceKey("{x}"))
+	require.NotEqual(t, sideKeysOf("x").counter, sideKeysOf("{x}").counter)
 }
 
 func TestNames(t *testing.T) {
 	for _, good := range []string{"a", strings.Repeat("x", MaxNameBytes), "é", " ", "{a}b", "{a}:redlocks", "a{a}:redlock:", "\x01"} {
 		require.Empty(t, checkName(good), "%q", good)
 	}
-	for _, bad := range []string{"", strings.Repeat("x", MaxNameBytes+1), "a\x00", "\xff", "é"[:1], fenceKey("a"), "{a}:redlock:"} {
+	for _, bad := range []string{"", strings.Repeat("x", MaxNameBytes+1), "a\x00", "\xff", "é"[:1], sideKeysOf("a").counter, "{a}:redlock:"} {
 		require.NotEmpty(t, checkName(bad), "%q", bad)
 	}
 }

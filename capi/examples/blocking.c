@@ -34,7 +34,7 @@ int main(int argc, char **argv)
 
     redlock_request request = REDLOCK_REQUEST_INIT;
     request.name = "example:report";
-    request.ttl_ms = 5000;   /* the lock is ours for 5 s, unless we renew it */
+    request.ttl_ms = 5000;   /* if we die the lock is free after 5 s; while we live it is renewed */
     request.wait_ms = 10000; /* somebody else may have it: wait up to 10 s */
     redlock_held held;
     status = redlock_acquire(client, &request, &held, &error);
@@ -46,7 +46,7 @@ int main(int argc, char **argv)
     /* Whoever stores what we do should refuse a fence that is smaller than one it has seen. */
     printf("held: fence %" PRIu64 ", %" PRId64 " ms left\n", redlock_fence(held), redlock_remaining_ms(held));
 
-    /* It takes longer than we thought. LOST would mean: stop, it is somebody else's by now. */
+    /* Other work may take a longer lease. LOST would mean: stop, it is somebody else's by now. */
     status = redlock_renew(held, 8000, &error);
     if (status != REDLOCK_OK)
         complain("renew", status, &error);

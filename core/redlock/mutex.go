@@ -33,13 +33,15 @@ func WithTTL(ttl time.Duration) Option {
 // WithFencing turns fencing tokens on or off. Default on.
 func WithFencing(on bool) Option { return func(r *core.Acquire) { r.Fencing = toggle(on) } }
 
-// WithAutoRenew turns automatic renewal on or off. This version has none: on is ErrUnsupported.
+// WithAutoRenew turns automatic renewal on or off. Default on: the lease is extended after each third of the ttl until
+// the release. Off is a fixed lease.
 func WithAutoRenew(on bool) Option { return func(r *core.Acquire) { r.AutoRenew = toggle(on) } }
 
-// WithQueue turns FIFO waiting on or off. This version has none: on is ErrUnsupported.
+// WithQueue turns FIFO waiting with direct hand-over on or off. Default on with one node, off with several, where this version
+// has none: on is ErrUnsupported.
 func WithQueue(on bool) Option { return func(r *core.Acquire) { r.Queue = toggle(on) } }
 
-// WithMaxHold ends automatic renewal after a time. This version has none: other than 0 is ErrUnsupported.
+// WithMaxHold limits how long the lock is held, 100 ms or more since the acquire: then it is lost. Default 0, no limit.
 func WithMaxHold(limit time.Duration) Option {
 	return func(r *core.Acquire) { r.MaxHold = micros(limit) }
 }

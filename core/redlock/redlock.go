@@ -85,6 +85,9 @@ type Inspection struct {
 	Kind    string   // "mutex"
 	Holders []Holder // none if the name is free; several if nodes disagree
 	Fence   uint64   // the largest fencing token that a node remembers; 0 if none
+	// QueueLength is how many clients wait in the queue, and QueueAge how long the first of them has.
+	QueueLength int
+	QueueAge    time.Duration
 }
 
 // Holder is one holder of a name.
@@ -101,7 +104,12 @@ func (c *Client) Inspect(ctx context.Context, name string) (*Inspection, error) 
 	if err != nil {
 		return nil, err
 	}
-	found := &Inspection{Kind: "mutex", Fence: uint64(result.Inspection.Fence)}
+	found := &Inspection{
+		Kind:        "mutex",
+		Fence:       uint64(result.Inspection.Fence),
+		QueueLength: int(result.Inspection.QueueLength),
+		QueueAge:    time.Duration(result.Inspection.QueueAge) * time.Microsecond,
+	}
 	for _, h := range result.Inspection.Holders {
 		ttl := time.Duration(-1)
 		if h.TTL != core.Forever {

@@ -1,5 +1,18 @@
--- Put before every script of the mutex: what stands at a lock's key.
--- Returns the holder's token or nil, and the type's name if the key is no string.
+-- Put before every script of the mutex: what stands at a lock's key, its fence counter, and the queue before it.
+--
+-- KEYS 1 lock | 1 lock  2 fence counter | 1 lock  2 queue  3 places  4 fence counter
+-- Without the queue's keys a script neither sees nor serves it. The queue is a list of tokens, the longest waiting first. The hash of
+-- places has for each: until when it lives, when it was last heard of and since when it waits, in µs of the server; when its
+-- client last sent that, in the client's own µs; its ttl and its fence counter's ttl (0: without fencing) in ms; and the client.
+local queue, places = KEYS[3] and KEYS[2], KEYS[3]
+local counter = KEYS[4] or KEYS[2]
+
+local HANDED_OVER_MOST = 3000 -- ms that a hand-over lives until it is confirmed: what a dead waiter costs
+local PLACE_MOST = 3000000    -- µs that a place lives without being heard of
+local QUEUE_KEEP = 60000      -- ms that the queue's keys outlive the last that was heard of it
+
+local function text(number) return string.format("%.0f", number) end
+
 local function look(key)
   local holder = redis.pcall("GET", key)
   if type(holder) == "table" then
@@ -13,4 +26,86 @@ local function lengthen(key, ms)
   if redis.call("PTTL", key) < tonumber(ms) then
     redis.call("PEXPIRE", key, ms)
   end
+end
+
+local function time()
+  local now = redis.call("TIME")
+  return now[1] * 1000000 + now[2]
+end
+
+-- Sets the counter to a new fencing token, which it returns: more than the last one, and no less than the proposed one.
+local function fence(proposed, keep)
+  local last = tonumber(redis.call("GET", counter) or "") or 0
+  local token = math.max(last + 1, proposed)
+  redis.call("SET", counter, text(token), "PX", text(math.max(tonumber(keep), redis.call("PTTL", counter))))
+  return token
+end
+
+local PLACE = "^(%d+) (%d+) (%d+) (%S+) (%d+) (%d+) (.*)$"
+
+-- Removes a waiter. Returns whether it had a place.
+local function leave(token)
+  if not queue or redis.call("HDEL", places, token) == 0 then return false end
+  redis.call("LREM", queue, 1, token)
+  return true
+end
+
+-- Finds the first that lives, and its place. Of the dead before it at most 100 are removed: "" if there may be more.
+local function first()
+  for _ = 1, 100 do
+    local token = redis.call("LINDEX", queue, 0)
+    if not token then return nil end
+    local now, place = time(), {string.match(redis.call("HGET", places, token) or "", PLACE)}
+    local life = tonumber(place[1] or 0)
+    if life > now + PLACE_MOST then -- the clock was set back
+      life = now + PLACE_MOST
+      place[1] = text(life)
+      redis.call("HSET", places, token, table.concat(place, " "))
+    end
+    if life >= now then return token, place end
+    redis.call("LPOP", queue)
+    redis.call("HDEL", places, token)
+  end
+  return ""
+end
+
+-- Makes the first that lives the holder of a lock that is free, and tells its client, unless it is the one that
+-- asks. Returns that holder and its fencing token; nil if nobody waits, "" if that is not known yet. An error leaves the place
+-- where it is: a script whose own work is done ignores it (pcall), and the next one that needs the lock meets it.
+local function hand_over(asking)
+  if not queue then return nil end
+  local token, place = first()
+  if not place then return token end
+  local now, _, heard, _, sent, ttl, keep, client = time(), unpack(place)
+  local number = keep == "0" and 0 or fence(now, keep)
+  redis.call("SET", KEYS[1], token, "PX", text(math.min(tonumber(ttl), HANDED_OVER_MOST)))
+  leave(token)
+  if token ~= asking then
+    redis.pcall("PUBLISH", "redlock:wake:" .. client,
+      table.concat({"mutex", token, sent, text(math.max(now - tonumber(heard), 0)), text(number), KEYS[1]}, " "))
+  end
+  return token, number
+end
+
+-- Notes that a waiter lives, and gives it a place at the end if it has none.
+local function wait(token, sent, life, ttl, keep, client)
+  if redis.call("LLEN", queue) ~= redis.call("HLEN", places) then -- one of the two was evicted: all come again
+    redis.call("DEL", queue, places)
+  end
+  local now = text(time())
+  local since = select(3, string.match(redis.call("HGET", places, token) or "", PLACE))
+  if not since then redis.call("RPUSH", queue, token) end
+  redis.call("HSET", places, token, table.concat({text(now + life * 1000), now, since or now, sent, ttl, keep, client}, " "))
+  redis.call("PEXPIRE", queue, QUEUE_KEEP)
+  redis.call("PEXPIRE", places, QUEUE_KEEP)
+end
+
+-- What one that waits, or may not, is told: for how long the lock is another's, -1 if nobody knows, and its turn, which
+-- is 1 for the first in the queue, 2 for the first if nobody will hand over to it, and 0 for all others.
+local function refusal(token, holder)
+  local turn = 0
+  if first() == token then
+    turn = string.sub(holder, 1, 4) == "rl1:" and 1 or 2
+  end
+  return {0, math.max(redis.call("PTTL", KEYS[1]), -1), turn}
 end

@@ -1,11 +1,13 @@
--- Takes a mutex away from the holder with this digest.
--- KEYS 1 lock
+-- Takes a mutex away from the holder with this digest, and hands it over to the first who waits.
+-- KEYS 1 lock | 1 lock  2 queue  3 places  4 fence counter
 -- ARGV 1 SHA-1 in hex of the random part of the holder's token (of the whole value, if another library wrote it)
 -- Reply {1} removed | {0} another's | {2} free | {3, type} another kind
 local holder, other = look(KEYS[1])
 if other then return {3, other} end
-if not holder then return {2} end
-local secret = string.match(holder, "^rl[01]:(" .. string.rep(".", 22) .. "):") or holder
-if redis.sha1hex(secret) ~= ARGV[1] then return {0} end
-redis.call("DEL", KEYS[1])
-return {1}
+if holder then
+  local secret = string.match(holder, "^rl[01]:(" .. string.rep(".", 22) .. "):") or holder
+  if redis.sha1hex(secret) ~= ARGV[1] then return {0} end
+  redis.call("DEL", KEYS[1])
+end
+pcall(hand_over)
+return {holder and 1 or 2}

@@ -1,10 +1,10 @@
--- Gives up a mutex that was held.
--- KEYS 1 lock
+-- Gives up a mutex that was held, and hands it over to the first who waits.
+-- KEYS 1 lock | 1 lock  2 queue  3 places  4 fence counter
 -- ARGV 1 token
 -- Reply {1} released | {0} another's | {2} gone | {3, type} another kind
 local holder, other = look(KEYS[1])
 if other then return {3, other} end
-if not holder then return {2} end
-if holder ~= ARGV[1] then return {0} end
-redis.call("DEL", KEYS[1])
-return {1}
+if holder and holder ~= ARGV[1] then return {0} end
+if holder then redis.call("DEL", KEYS[1]) end
+pcall(hand_over)
+return {holder and 1 or 2}

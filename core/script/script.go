@@ -20,6 +20,7 @@ type Script struct {
 	Source string
 	SHA    string // of Source, as EVALSHA takes it
 	Fences bool   // it takes the fence counter's key after the lock's, if the lock has one
+	Queues bool   // it takes the keys of the queue, of the places and of the counter after the lock's, if the lock has a queue
 }
 
 // The files, as strings: an embed.FS would bring in os and time.
@@ -28,10 +29,14 @@ var (
 	mutex string // what the scripts of the mutex have in common
 	//go:embed mutex_acquire.lua
 	mutexAcquire string
+	//go:embed mutex_beat.lua
+	mutexBeat string
 	//go:embed mutex_raise.lua
 	mutexRaise string
 	//go:embed mutex_renew.lua
 	mutexRenew string
+	//go:embed mutex_regrant.lua
+	mutexRegrant string
 	//go:embed mutex_release.lua
 	mutexRelease string
 	//go:embed mutex_undo.lua
@@ -42,26 +47,32 @@ var (
 	mutexForce string
 )
 
-const fences = true
+// What a script takes beside the lock's key.
+const (
+	fences = 1 << iota
+	queues
+)
 
 // The scripts of the mutex.
 var (
-	MutexAcquire = join("mutex_acquire", mutex, mutexAcquire, fences)
+	MutexAcquire = join("mutex_acquire", mutex, mutexAcquire, fences|queues)
+	MutexBeat    = join("mutex_beat", mutex, mutexBeat, queues)
 	MutexRaise   = join("mutex_raise", mutex, mutexRaise, fences)
 	MutexRenew   = join("mutex_renew", mutex, mutexRenew, fences)
-	MutexRelease = join("mutex_release", mutex, mutexRelease, !fences)
-	MutexUndo    = join("mutex_undo", mutex, mutexUndo, !fences)
-	MutexInspect = join("mutex_inspect", mutex, mutexInspect, fences)
-	MutexForce   = join("mutex_force", mutex, mutexForce, !fences)
+	MutexRegrant = join("mutex_regrant", mutex, mutexRegrant, fences)
+	MutexRelease = join("mutex_release", mutex, mutexRelease, queues)
+	MutexUndo    = join("mutex_undo", mutex, mutexUndo, queues)
+	MutexInspect = join("mutex_inspect", mutex, mutexInspect, queues)
+	MutexForce   = join("mutex_force", mutex, mutexForce, queues)
 )
 
 // All lists every script.
-var All = []*Script{MutexAcquire, MutexRaise, MutexRenew, MutexRelease, MutexUndo, MutexInspect, MutexForce}
+var All = []*Script{MutexAcquire, MutexBeat, MutexRaise, MutexRenew, MutexRegrant, MutexRelease, MutexUndo, MutexInspect, MutexForce}
 
 // join makes a script of what its kind has in common and what its verb adds.
-func join(name, common, verb string, fences bool) *Script {
+func join(name, common, verb string, takes int) *Script {
 	source := common + verb
-	return &Script{Name: name, Source: source, SHA: Digest(source), Fences: fences}
+	return &Script{Name: name, Source: source, SHA: Digest(source), Fences: takes&fences != 0, Queues: takes&queues != 0}
 }
 
 // Digest is the SHA-1 of a text in hex: what names a script, and what shows a token without revealing it.

@@ -3,6 +3,7 @@ package sim
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/libredlock/libredlock/core"
 )
@@ -82,7 +83,7 @@ func (ch *checks) call(w *world, c *client, m *message) {
 	}
 	c.lastCall = m.call.ID
 	switch m.script {
-	case "mutex_acquire":
+	case "mutex_acquire", "mutex_regrant":
 		if _, given := ch.undoSent[m.place()]; given {
 			w.fail("%v is sent after its undo", m)
 		}
@@ -163,6 +164,9 @@ func (ch *checks) fence(w *world, name string, g grant) {
 	ch.grants[name] = append(ch.grants[name], g)
 }
 
+// losses are parts of what the machine says of a lost hold.
+var losses = []string{"could not be renewed", "max_hold", "another's", "ran out", "closed"}
+
 // notice checks what a machine tells of its own.
 func (ch *checks) notice(w *world, c *client, n core.Notice) {
 	l := c.leases[n.Hold]
@@ -180,6 +184,11 @@ func (ch *checks) notice(w *world, c *client, n core.Notice) {
 	case core.NoticeLost:
 		c.logf("lost #%d: %s", n.Hold, n.Cause)
 		w.result.Losses++
+		for _, why := range losses {
+			if strings.Contains(n.Cause, why) {
+				w.result.Coverage.add("lost: " + why)
+			}
+		}
 		if l.valid(w.now) && !w.plan.lawless && !c.closing && !c.asksToClose() {
 			w.fail("%s: #%d is lost before its deadline: %s", c.name, n.Hold, n.Cause)
 		}
@@ -220,8 +229,19 @@ func (w *world) checkRest() {
 	}
 	for _, n := range w.nodes {
 		for _, key := range n.server.Keys() {
-			if !slices.Contains(slices.Collect(maps.Values(fenceKeys)), key) {
+			switch {
+			case strings.Contains(key, ":redlock:mutex:queue:"), strings.Contains(key, ":redlock:mutex:places:"):
+				w.checkPlaces(n, key)
+			case !slices.Contains(slices.Collect(maps.Values(fenceKeys)), key):
 				w.fail("%s: the key %q is left", n.name, key)
+			}
+		}
+	}
+	w.now += core.Time(queueKeep * core.Millisecond)
+	for _, n := range w.nodes {
+		for _, key := range n.server.Keys() {
+			if !strings.Contains(key, ":fence:") {
+				w.fail("%s: the key %q is still there after a minute", n.name, key)
 			}
 		}
 	}
@@ -229,6 +249,21 @@ func (w *world) checkRest() {
 	for _, n := range w.nodes {
 		if keys := n.server.Keys(); len(keys) > 0 {
 			w.fail("%s: the keys %q never expire", n.name, keys)
+		}
+	}
+}
+
+// checkPlaces fails if a client that lives has left a place: those of the others die by themselves.
+func (w *world) checkPlaces(n *node, key string) {
+	e, _ := n.server.look(key)
+	for token, place := range e.fields {
+		if life, _, _ := strings.Cut(place, " "); number(life) < n.server.now() {
+			continue // it came after the last undo
+		}
+		for _, c := range w.check.machines {
+			if strings.HasSuffix(token, ":sim/"+c.name+"/go") && !c.crashed && !c.closing {
+				w.fail("%s: %s has left its place %s in %q", n.name, c.name, token, key)
+			}
 		}
 	}
 }

@@ -19,9 +19,10 @@ func (m *message) place() place { return place{m.call.Node, m.token()} }
 // executed notes which tokens stand where.
 func (ch *checks) executed(m *message, reply []core.Value) {
 	switch m.script {
-	case "mutex_acquire":
+	case "mutex_acquire", "mutex_regrant":
 		if reply[0].Int == script.Yes {
 			ch.standing[m.place()] = true
+			m.client.world.result.Coverage.add("granted by " + m.script)
 		}
 	case "mutex_undo", "mutex_release":
 		delete(ch.standing, m.place())
@@ -31,7 +32,8 @@ func (ch *checks) executed(m *message, reply []core.Value) {
 // abandoned tells whether an answer brings a grant that nobody waits for any more, and that no undo has removed.
 func (ch *checks) abandoned(m *message, answer *core.Answer) bool {
 	w := m.client.world
-	if m.script != "mutex_acquire" || len(answer.Reply) != 2 || answer.Reply[0].Int != script.Yes || m.client.closing || m.client.asksToClose() {
+	grants := m.script == "mutex_acquire" || m.script == "mutex_regrant"
+	if !grants || len(answer.Reply) != 2 || answer.Reply[0].Int != script.Yes || m.client.closing || m.client.asksToClose() {
 		return false
 	}
 	_, given := ch.undoSent[m.place()]

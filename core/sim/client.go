@@ -155,6 +155,9 @@ func (c *client) step(event core.Event) {
 	for _, call := range effects.Calls {
 		w.send(c, call)
 	}
+	for _, effect := range effects.Subscriptions {
+		w.subscribe(c, effect)
+	}
 	w.check.deadlines(w, c, effects.Wake)
 	if effects.Wake != c.wake {
 		c.wake = effects.Wake

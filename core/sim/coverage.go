@@ -34,10 +34,14 @@ func (c Coverage) Missing() (missing []string) {
 
 func transitionName(t core.Transition) string { return t.From + " -" + t.On + "-> " + t.To }
 
-// wanted lists every transition of the table, and every status that an acquire and so on can end with.
+// wanted lists every transition of the table, the ways to be granted and lost, and every status that an acquire and so on can end with.
 func wanted() (names []string) {
 	for _, t := range core.Transitions() {
 		names = append(names, transitionName(t))
+	}
+	names = append(names, "granted by mutex_acquire", "granted by mutex_regrant", "told of a hand-over")
+	for _, why := range losses {
+		names = append(names, "lost: "+why)
 	}
 	for _, verb := range slices.Sorted(maps.Keys(statuses)) {
 		for _, status := range statuses[verb] {

@@ -15,7 +15,7 @@ func (w *world) disaster() {
 		i := w.rand.IntN(len(w.clients))
 		n := pick(w.rand, w.nodes...)
 		long := core.Time(w.between(core.Millisecond, 2*w.plan.maxTTL))
-		switch w.rand.IntN(7) {
+		switch w.rand.IntN(8) {
 		case 0:
 			w.clients[i].pausedUntil = max(w.clients[i].pausedUntil, w.now+long)
 			w.clients[i].logf("pauses for %d ms", long/1000)
@@ -33,6 +33,12 @@ func (w *world) disaster() {
 		case 5:
 			w.intrude()
 		case 6:
+			for _, s := range w.subscriptions {
+				if s.client == w.clients[i] {
+					s.drop()
+				}
+			}
+		case 7:
 			if w.plan.lawless {
 				n.clock.offset += w.rand.Int64N(4_000_000) - 2_000_000
 				w.logf(n.name, "its clock jumps: %+v", n.clock)

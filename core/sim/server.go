@@ -3,7 +3,6 @@ package sim
 import (
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/libredlock/libredlock/core"
 	"github.com/libredlock/libredlock/core/script"
@@ -16,6 +15,9 @@ type Server struct {
 	keys    map[string]entry
 	scripts map[string]*script.Script // those that it was sent, by their SHA
 
+	// Publish is called with every message that a script publishes, unless it is nil.
+	Publish func(channel, payload string)
+
 	breakNext bool // the next acquire that succeeds fails behind its first write
 }
 
@@ -23,7 +25,9 @@ type Server struct {
 type entry struct {
 	kind    string // as TYPE says it
 	text    string // if it is a string
-	expires int64  // in milliseconds since 1970; 0: never
+	items   []string
+	fields  map[string]string
+	expires int64 // in milliseconds since 1970; 0: never
 }
 
 // ReplyError is an error that the server answered with.
@@ -69,9 +73,13 @@ func (s *Server) Do(args []string) ([]core.Value, error) {
 // ForgetScripts does what SCRIPT FLUSH does.
 func (s *Server) ForgetScripts() { clear(s.scripts) }
 
-// Put sets a key to a value of any kind, ttl in milliseconds (0: for ever). The text of what is no string does not matter.
+// Put sets a key to a value of any kind, ttl in milliseconds (0: for ever). A list has the text as its
+// one item; that of other kinds but strings does not matter.
 func (s *Server) Put(key, kind, text string, ttl int64) {
 	e := entry{kind: kind, text: text}
+	if kind == "list" {
+		e.items = []string{text}
+	}
 	if ttl > 0 {
 		e.expires = s.now()/1000 + ttl
 	}
@@ -115,121 +123,34 @@ func (s *Server) left(key string) int64 {
 }
 
 func (s *Server) lengthen(key string, ms int64) {
-	if e, ok := s.look(key); ok && s.left(key) < ms {
+	if s.left(key) < ms {
+		s.expire(key, ms)
+	}
+}
+
+// expire is PEXPIRE.
+func (s *Server) expire(key string, ms int64) {
+	if e, ok := s.look(key); ok {
 		e.expires = s.now()/1000 + ms
 		s.keys[key] = e
 	}
 }
 
-// number is what GET and tonumber make of a counter: 0 if there is none.
-func (s *Server) number(key string) (int64, error) {
+// get is what a command for this kind of key finds there. One of another kind ends the script.
+func (s *Server) get(key, kind string) entry {
 	e, ok := s.look(key)
-	if ok && e.kind != "string" {
-		return 0, wrongType
+	if ok && e.kind != kind {
+		panic(wrongType)
 	}
-	n, _ := strconv.ParseInt(strings.TrimSpace(e.text), 10, 64)
-	return n, nil
+	e.kind = kind
+	return e
 }
 
-func (s *Server) run(called *script.Script, keys, argv []string) ([]core.Value, error) {
-	if called == script.MutexAcquire {
-		return s.acquire(keys, argv)
+// put writes a list or a hash back: one that is empty is no more.
+func (s *Server) put(key string, e entry) {
+	if s.keys[key] = e; len(e.items)+len(e.fields) == 0 {
+		s.Delete(key)
 	}
-	holder, held := s.look(keys[0])
-	if called == script.MutexUndo {
-		if !held || holder.kind != "string" || holder.text != argv[0] {
-			return integers(script.Gone), nil
-		}
-		s.Delete(keys[0])
-		return integers(script.Yes), nil
-	}
-	switch {
-	case held && holder.kind != "string":
-		return []core.Value{{Int: script.WrongKind}, {Str: holder.kind, IsString: true}}, nil
-	case called == script.MutexInspect:
-		return s.inspect(keys, holder, held)
-	case !held:
-		return integers(script.Gone), nil
-	case called == script.MutexForce:
-		if secretDigest(holder.text) != argv[0] {
-			return integers(script.No), nil
-		}
-		s.Delete(keys[0])
-		return integers(script.Yes), nil
-	case holder.text != argv[0]:
-		return integers(script.No), nil
-	case called == script.MutexRelease:
-		s.Delete(keys[0])
-	case called == script.MutexRenew:
-		s.lengthen(keys[0], number(argv[1]))
-		if len(keys) > 1 {
-			s.lengthen(keys[1], number(argv[2]))
-		}
-	case called == script.MutexRaise:
-		last, err := s.number(keys[1])
-		if err != nil {
-			return nil, err
-		}
-		if fence := number(argv[1]); last < fence {
-			s.Put(keys[1], "string", argv[1], max(number(argv[2]), s.left(keys[1])))
-		}
-	default:
-		return nil, ReplyError("ERR " + called.Name + " is not simulated")
-	}
-	return integers(script.Yes), nil
-}
-
-func (s *Server) acquire(keys, argv []string) ([]core.Value, error) {
-	token, ttl := argv[0], number(argv[1])
-	if e, ok := s.look(keys[0]); ok {
-		if e.kind != "string" {
-			return []core.Value{{Int: script.WrongKind}, {Str: e.kind, IsString: true}}, nil
-		}
-		if e.text != token && !slices.Contains(argv[4:], e.text) {
-			return integers(script.No, s.left(keys[0])), nil
-		}
-	}
-	s.Put(keys[0], "string", token, ttl)
-	if s.breakNext {
-		s.breakNext = false
-		return nil, ReplyError("ERR out of luck behind the first write")
-	}
-	if len(keys) < 2 {
-		return integers(script.Yes, 0), nil
-	}
-	proposed := s.now()
-	if argv[3] != "" {
-		const most = 60 * 1000000
-		proposed = min(max(number(argv[3]), proposed-most), proposed+most)
-	}
-	last, err := s.number(keys[1])
-	if err != nil {
-		return nil, err
-	}
-	fence := max(last+1, proposed)
-	s.Put(keys[1], "string", strconv.FormatInt(fence, 10), max(number(argv[2]), s.left(keys[1])))
-	return integers(script.Yes, fence), nil
-}
-
-func (s *Server) inspect(keys []string, holder entry, held bool) ([]core.Value, error) {
-	last, err := s.number(keys[1])
-	if err != nil {
-		return nil, err
-	}
-	if !held {
-		return integers(script.Gone, last), nil
-	}
-	return []core.Value{{Int: script.Yes}, {Str: holder.text, IsString: true}, {Int: s.left(keys[0])}, {Int: last}}, nil
-}
-
-// secretDigest is what ForceRelease names a holder by: of the whole value, unless it is one of libredlock's tokens.
-func secretDigest(value string) string {
-	const start, end = len("rl0:"), len("rl0:") + 22
-	ours := strings.HasPrefix(value, "rl0:") || strings.HasPrefix(value, "rl1:")
-	if ours && len(value) > end && value[end] == ':' {
-		value = value[start:end]
-	}
-	return script.Digest(value)
 }
 
 // number reads an argument that the machine wrote.
@@ -239,6 +160,10 @@ func number(text string) int64 {
 		panic("sim: an argument is not an integer: " + text)
 	}
 	return n
+}
+
+func wrongKind(e entry) []core.Value {
+	return []core.Value{{Int: script.WrongKind}, {Str: e.kind, IsString: true}}
 }
 
 func integers(values ...int64) []core.Value {

@@ -48,7 +48,7 @@ func (k *worker) acquire() {
 	w := k.world
 	e := &core.Acquire{
 		Name: pick(w.rand, w.plan.names...),
-		TTL:  w.between(core.MinTTL, w.plan.maxTTL),
+		TTL:  pick(w.rand, w.plan.maxTTL, w.between(core.MinTTL, w.plan.maxTTL)),
 		Wait: pick(w.rand, 0, 0, w.between(1, 200*core.Millisecond), core.Forever),
 		Wall: epoch + int64(w.now) + k.client.wall,
 	}
@@ -57,6 +57,15 @@ func (k *worker) acquire() {
 	}
 	if w.rand.IntN(8) == 0 {
 		e.Fencing = core.Off
+	}
+	if w.rand.IntN(2) == 0 {
+		e.AutoRenew = core.Off
+	}
+	if w.rand.IntN(6) == 0 {
+		e.Queue = core.Off
+	}
+	if w.rand.IntN(6) == 0 {
+		e.MaxHold = w.between(core.MinTTL, 2*w.plan.maxTTL)
 	}
 	binary.BigEndian.PutUint64(e.Seed[:], w.rand.Uint64())
 	binary.BigEndian.PutUint64(e.Seed[8:], w.rand.Uint64())
@@ -159,7 +168,7 @@ func (k *worker) nonsense() {
 		&core.Acquire{Name: "a", TTL: 1},
 		&core.Acquire{Name: "a", Wait: -1},
 		&core.Acquire{Name: "a", Kind: core.Semaphore},
-		&core.Acquire{Name: "a", AutoRenew: core.On},
+		&core.Acquire{Name: "a", MaxHold: 1},
 		&core.Renew{Hold: 1 << 40},
 		&core.Release{Hold: 1 << 40},
 		&core.Inspect{Name: "\xff"},

@@ -69,10 +69,11 @@ type world struct {
 	output io.Writer
 	result Result
 
-	nodes   []*node
-	clients []*client
-	cuts    map[link]cut
-	check   checks
+	nodes         []*node
+	clients       []*client
+	cuts          map[link]cut
+	subscriptions []*subscription
+	check         checks
 }
 
 func (w *world) run() {

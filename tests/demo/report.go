@@ -8,7 +8,7 @@ import (
 )
 
 // waitingPolicy says how this version waits. It is why hand-offs take as long as they do.
-const waitingPolicy = "a waiter tries again every 50 to 100 ms; there is no queue yet"
+const waitingPolicy = "a release hands over to the first in the queue; the new holder is told by one message"
 
 // print writes the report.
 func (v *verdict) print(out io.Writer, picture string) {

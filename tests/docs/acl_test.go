@@ -14,13 +14,17 @@ import (
 	"github.com/libredlock/libredlock/tests/internal/testredis"
 )
 
-// TestTheACLSuffices: the rights that reference.md asks for are enough for every verb, and bound to the names.
-func TestTheACLSuffices(t *testing.T) {
+func rightsOfThePage(t *testing.T) []string {
 	page, err := os.ReadFile("../../docs/reference.md")
 	require.NoError(t, err)
 	rule := regexp.MustCompile(`(?m)^    ACL SETUSER (locks .*)$`).FindStringSubmatch(string(page))
 	require.NotNil(t, rule)
-	rights := strings.Fields(rule[1])
+	return strings.Fields(rule[1])
+}
+
+// TestTheACLSuffices: the rights that reference.md asks for are enough for every verb, and bound to the names.
+func TestTheACLSuffices(t *testing.T) {
+	rights := rightsOfThePage(t)
 	without := func(drop ...string) []string {
 		kept := []string{}
 		for _, right := range rights {
@@ -71,4 +75,42 @@ func TestTheACLSuffices(t *testing.T) {
 			require.NotContains(t, err.Error(), "secret")
 		})
 	}
+}
+
+// TestTheACLSufficesForTheQueue: also for waiting, being handed over to, and giving up.
+func TestTheACLSufficesForTheQueue(t *testing.T) {
+	ctx := context.Background()
+	server := testredis.Start(t)
+	args := []any{"ACL", "SETUSER"}
+	for _, right := range rightsOfThePage(t) {
+		args = append(args, right)
+	}
+	server.Do(args...)
+	url := strings.Replace(server.URL, "redis://", "redis://locks:secret@", 1)
+	client, err := redlock.Open(ctx, redlock.Config{Nodes: []string{url}})
+	require.NoError(t, err)
+	defer client.Close()
+	other, err := redlock.Open(ctx, redlock.Config{Nodes: []string{url}})
+	require.NoError(t, err)
+	defer other.Close()
+
+	held, err := client.Mutex("app:x").TryAcquire(ctx)
+	require.NoError(t, err)
+	short, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
+	defer cancel()
+	_, err = other.Mutex("app:x").Acquire(short)
+	require.ErrorIs(t, err, redlock.ErrTimeout)
+
+	waited := make(chan error)
+	go func() {
+		next, err := other.Mutex("app:x").Acquire(ctx)
+		if err == nil {
+			err = next.Release()
+		}
+		waited <- err
+	}()
+	waiting := func() bool { return server.Do("LLEN", "{app:x}:redlock:mutex:queue:app:x") == any(int64(1)) }
+	require.Eventually(t, waiting, 5*time.Second, time.Millisecond)
+	require.NoError(t, held.Release())
+	require.NoError(t, <-waited)
 }

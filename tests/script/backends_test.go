@@ -17,16 +17,27 @@ import (
 
 // backend is a server that the same commands are sent to as to others. Its replies are written as text.
 type backend interface {
-	// do runs EVAL, EVALSHA, or one of SET key value [PX ms], DEL key, SCRIPT FLUSH, and LIST key, which puts a list there.
+	// do runs EVAL, EVALSHA, or one of SET key value [PX ms], DEL key, SCRIPT FLUSH, and LIST key, which puts a list of one item there.
 	do(args []string) string
 }
 
-var _, _ backend = simulated{}, remote{}
+var _, _ backend = &simulated{}, remote{}
 
 // simulated is the simulation's executor.
-type simulated struct{ *sim.Server }
+type simulated struct {
+	*sim.Server
+	messages []string // that it published
+}
 
-func (s simulated) do(args []string) string {
+func simulate(now func() int64) *simulated {
+	s := &simulated{Server: sim.NewServer(now)}
+	s.Publish = func(channel, payload string) { s.messages = append(s.messages, channel+" "+payload) }
+	return s
+}
+
+func (s *simulated) heard() []string { return s.messages }
+
+func (s *simulated) do(args []string) string {
 	switch args[0] {
 	case "SET":
 		ttl := 0
@@ -36,7 +47,7 @@ func (s simulated) do(args []string) string {
 		s.Put(args[1], "string", args[2], int64(ttl))
 		return "OK"
 	case "LIST":
-		s.Put(args[1], "list", "", 0)
+		s.Put(args[1], "list", "1", 0)
 		return "OK"
 	case "DEL":
 		s.Delete(args[1])
@@ -116,6 +127,35 @@ func embedded(t *testing.T, now time.Time) (*miniredis.Miniredis, remote) {
 	client := redis.NewClient(&redis.Options{Addr: server.Addr(), MaxRetries: -1})
 	t.Cleanup(func() { client.Close() })
 	return server, remote{client, true}
+}
+
+// ear hears what is published on the waiters' channels of a server.
+type ear struct {
+	t      *testing.T
+	client *redis.Client
+	pubsub *redis.PubSub
+}
+
+func listen(t *testing.T, client *redis.Client) *ear {
+	pubsub := client.PSubscribe(context.Background(), "redlock:wake:*")
+	t.Cleanup(func() { pubsub.Close() })
+	_, err := pubsub.Receive(context.Background()) // that it listens
+	require.NoError(t, err)
+	return &ear{t, client, pubsub}
+}
+
+// heard gives all messages, with their channels, since it was called last.
+func (e *ear) heard() (messages []string) {
+	const last = "redlock:wake:last"
+	require.NoError(e.t, e.client.Publish(context.Background(), last, "").Err())
+	for {
+		m, err := e.pubsub.ReceiveMessage(context.Background())
+		require.NoError(e.t, err)
+		if m.Channel == last {
+			return messages
+		}
+		messages = append(messages, m.Channel+" "+m.Payload)
+	}
 }
 
 // values reads the integers of a reply's text, so that those that depend on time can be compared with some leeway.

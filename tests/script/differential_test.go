@@ -4,35 +4,84 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/libredlock/libredlock/core/script"
-	"github.com/libredlock/libredlock/core/sim"
 )
 
-// The simulation, a real server and miniredis give the same replies to the same random calls.
+// The simulation, a real server and miniredis give the same replies to the same random calls, and publish the same.
 func TestThreeServersAgree(t *testing.T) {
 	real := start(t)
+	seen := map[string]int{}
 	for seed := range uint64(40) {
 		mini, embeddedServer := embedded(t, time.Now())
-		simulation := simulated{sim.NewServer(func() int64 { return time.Now().UnixMicro() })}
+		simulation := simulate(func() int64 { return time.Now().UnixMicro() })
 		real.Do("FLUSHALL")
 		real.Do("SCRIPT", "FLUSH")
-		w := &writer{Rand: rand.New(rand.NewPCG(seed, 1)), now: time.Now, clocked: seed%2 == 0, ttl: func(n int) int { return 60_000 * n }}
-		for i := range 120 {
+		realEar, miniEar := listen(t, real.Client()), listen(t, embeddedServer.client)
+		w := &writer{
+			Rand: rand.New(rand.NewPCG(seed, 1)), now: time.Now, clocked: seed%2 == 0,
+			ttl: func(n int) int { return 60_000 * n }, lives: []string{"3000", "3000", "60000", "-1000"},
+		}
+		for i := range 150 {
 			command := w.command()
 			mini.SetTime(time.Now())
 			want := remote{client: real.Client()}.do(command)
 			requireNear(t, want, simulation.do(command), "seed %d, command %d, the simulation: %q", seed, i, shown(command))
 			requireNear(t, want, embeddedServer.do(command), "seed %d, command %d, miniredis: %q", seed, i, shown(command))
+			seen[outcome(command, want)]++
 		}
 		require.Equal(t, real.Keys(), simulation.Keys(), "seed %d", seed)
 		require.Equal(t, real.Keys(), mini.Keys(), "seed %d", seed)
+		messages := realEar.heard()
+		requireSameMessages(t, messages, simulation.heard(), "seed %d, the simulation", seed)
+		requireSameMessages(t, messages, miniEar.heard(), "seed %d, miniredis", seed)
+		seen["messages"] += len(messages)
 		mini.Close()
 	}
+	for _, outcome := range []string{
+		"mutex_acquire 1", "mutex_acquire 0 turn 0", "mutex_acquire 0 turn 1", "mutex_acquire 0 turn 2", "mutex_acquire 3",
+		"mutex_beat 1", "mutex_beat 0 turn 0", "mutex_beat 0 turn 1", "mutex_beat 0 turn 2", "mutex_beat 2", "mutex_beat 3",
+		"mutex_release 0", "mutex_release 1", "mutex_undo 1", "mutex_force 1", "mutex_inspect 1", "mutex_inspect 2", "messages",
+	} {
+		require.Greater(t, seen[outcome], 9, "%s was hardly tried", outcome)
+	}
+}
+
+// outcome names a script and what came of it.
+func outcome(command []string, reply string) string {
+	name := shown(command)[1]
+	numbers, _ := values(reply)
+	if len(numbers) == 3 && numbers[0] == script.No {
+		return name + " 0 turn " + strconv.FormatInt(numbers[2], 10)
+	}
+	if strings.HasPrefix(reply, "[") {
+		return name + " " + strconv.FormatInt(numbers[0], 10)
+	}
+	return name + " " + reply
+}
+
+// requireSameMessages compares them but for what depends on time: how long the places were not heard of, and fencing tokens.
+func requireSameMessages(t *testing.T, want, got []string, format string, args ...any) {
+	t.Helper()
+	timeless := func(messages []string) (list []string) {
+		for _, m := range messages {
+			fields := strings.Fields(m) // ... elapsed, fencing token, key
+			end := len(fields)
+			require.Greater(t, end, 5, m)
+			fields[end-3] = "some"
+			if fields[end-2] != "0" {
+				fields[end-2] = "some"
+			}
+			list = append(list, strings.Join(fields, " "))
+		}
+		return list
+	}
+	require.Equal(t, timeless(want), timeless(got), append([]any{format}, args...)...)
 }
 
 // On virtual time, where keys expire, the simulation and miniredis agree to the microsecond.
@@ -41,20 +90,25 @@ func TestExpiryAgrees(t *testing.T) {
 		now := time.UnixMilli(1_700_000_000_000)
 		clock := func() time.Time { return now }
 		mini, embeddedServer := embedded(t, now)
-		simulation := simulated{sim.NewServer(func() int64 { return now.UnixMicro() })}
+		simulation := simulate(func() int64 { return now.UnixMicro() })
+		ear := listen(t, embeddedServer.client)
 		// Time goes by tens of milliseconds, and no ttl is one: nothing is looked at in its last millisecond, which
 		// a key of miniredis does not see.
-		w := &writer{Rand: rand.New(rand.NewPCG(seed, 2)), now: clock, clocked: true, ttl: func(n int) int { return 20*n + 5 }}
+		w := &writer{
+			Rand: rand.New(rand.NewPCG(seed, 2)), now: clock, clocked: true,
+			ttl: func(n int) int { return 20*n + 5 }, lives: []string{"60", "100", "3000", "9000"},
+		}
 		for i := range 150 {
 			now = now.Add(time.Duration(w.IntN(4)) * 10 * time.Millisecond)
 			if w.IntN(40) == 0 {
-				now = now.Add(time.Duration(w.IntN(300)) * time.Second)
+				now = now.Add(time.Duration(w.IntN(300)) * 1001 * time.Millisecond)
 			}
 			mini.SetTime(now)
 			command := w.command()
 			require.Equal(t, embeddedServer.do(command), simulation.do(command), "seed %d, command %d: %q", seed, i, shown(command))
 		}
 		require.Equal(t, mini.Keys(), simulation.Keys(), "seed %d", seed)
+		require.Equal(t, ear.heard(), simulation.heard(), "seed %d", seed)
 		mini.Close()
 	}
 }
@@ -65,6 +119,7 @@ type writer struct {
 	now     func() time.Time
 	clocked bool            // proposals of fencing tokens may be left to the server's clock
 	ttl     func(n int) int // in milliseconds, n from 1
+	lives   []string        // of places, in milliseconds
 }
 
 func pick(w *writer, texts ...string) string { return texts[w.IntN(len(texts))] }
@@ -72,7 +127,7 @@ func pick(w *writer, texts ...string) string { return texts[w.IntN(len(texts))] 
 var foreign = "another library's value"
 
 func (w *writer) token() string {
-	return pick(w, mine, other, "rl1:CCCCCCCCCCCCCCCCCCCCCC:", foreign)
+	return pick(w, mine, other, "rl1:CCCCCCCCCCCCCCCCCCCCCC:", "rl1:DDDDDDDDDDDDDDDDDDDDDD:", foreign)
 }
 
 func (w *writer) number() string {
@@ -86,7 +141,7 @@ func (w *writer) command() []string {
 	case 0:
 		return []string{"SCRIPT", "FLUSH"}
 	case 1:
-		return []string{"DEL", pick(w, lock, lock, fence)}
+		return []string{"DEL", pick(w, lock, lock, fence, queue, places)}
 	case 2:
 		return []string{"SET", lock, w.token()}
 	case 3:
@@ -94,26 +149,33 @@ func (w *writer) command() []string {
 	case 4:
 		return []string{"DEL", lock}
 	case 5:
-		return []string{"LIST", pick(w, lock+"-list", lock+"-list", fence+"-list")}
+		return []string{"LIST", pick(w, lock+"-list", lock+"-list", fence+"-list", queue+"-list", places+"-list")}
 	}
 	s := script.All[w.IntN(len(script.All))]
+	if w.IntN(2) == 0 {
+		s = []*script.Script{script.MutexAcquire, script.MutexAcquire, script.MutexBeat}[w.IntN(3)]
+	}
 	keys, args := w.arguments(s)
 	command := []string{"EVALSHA", s.SHA, strconv.Itoa(len(keys))}
-	if w.IntN(3) == 0 {
+	if w.IntN(3) > 0 {
 		command = []string{"EVAL", s.Source, strconv.Itoa(len(keys))}
 	}
 	return slices.Concat(command, keys, args)
 }
 
 func (w *writer) arguments(s *script.Script) (keys, args []string) {
-	keys = []string{lock, fence}
-	switch w.IntN(12) {
-	case 0:
-		keys[0] += "-list"
-	case 1:
-		keys[1] += "-list"
-	}
 	keepTTL := strconv.Itoa(10 * w.ttl(1+w.IntN(9)))
+	queued := s.Queues && (w.IntN(3) > 0 || s == script.MutexBeat || s == script.MutexInspect)
+	if queued {
+		keys = all()
+		keepTTL = pick(w, keepTTL, keepTTL, "0")
+	} else {
+		keys = both()[:1+w.IntN(2)]
+	}
+	if i := w.IntN(6 * len(keys)); i < len(keys) {
+		keys[i] += "-list"
+	}
+	client, sent, life := pick(w, "c1", "c2 of many", ""), strconv.Itoa(w.IntN(1000)), pick(w, w.lives...)
 	switch s {
 	case script.MutexAcquire:
 		proposed := w.number()
@@ -121,20 +183,27 @@ func (w *writer) arguments(s *script.Script) (keys, args []string) {
 			proposed = pick(w, "", "1", strconv.FormatInt(w.now().Add(time.Hour).UnixMicro(), 10))
 		}
 		args = []string{w.token(), w.someTTL(), keepTTL, proposed}
+		if queued {
+			args = append(args, client, sent, life)
+		}
 		for range w.IntN(3) {
 			args = append(args, w.token())
 		}
-		return keys[:1+w.IntN(2)], args
+		return keys, args
+	case script.MutexBeat:
+		return keys, []string{w.token(), w.someTTL(), keepTTL, client, sent, life}
 	case script.MutexRaise:
-		return keys, []string{w.token(), w.number(), keepTTL}
+		return both(), []string{w.token(), w.number(), keepTTL}
 	case script.MutexRenew:
-		return keys[:1+w.IntN(2)], []string{w.token(), w.someTTL(), keepTTL}
+		return keys, []string{w.token(), w.someTTL(), keepTTL}
+	case script.MutexRegrant:
+		return keys, []string{w.token(), w.someTTL(), w.number(), keepTTL}
 	case script.MutexInspect:
 		return keys, nil
 	case script.MutexForce:
-		return keys[:1], []string{script.Digest(pick(w, "AAAAAAAAAAAAAAAAAAAAAA", "CCCCCCCCCCCCCCCCCCCCCC", foreign, "nobody"))}
+		return keys, []string{script.Digest(pick(w, "AAAAAAAAAAAAAAAAAAAAAA", "CCCCCCCCCCCCCCCCCCCCCC", foreign, "nobody"))}
 	}
-	return keys[:1], []string{w.token()}
+	return keys, []string{w.token()}
 }
 
 // requireNear compares replies: small numbers are codes, those of ttls and fencing tokens may differ by what
@@ -149,7 +218,7 @@ func requireNear(t *testing.T, want, got, format string, args ...any) {
 		switch leeway := 5000.0; {
 		case n > 1_000_000_000_000_000: // µs since 1970
 			require.InDelta(t, n, gotNumbers[i], 1000*leeway, append([]any{format}, args...)...)
-		case n > 1000: // ms that are left
+		case n > 1000, i > 2 && i == len(wantNumbers)-1: // ms that are left, or that the first has waited
 			require.InDelta(t, n, gotNumbers[i], leeway, append([]any{format}, args...)...)
 		default:
 			require.Equal(t, n, gotNumbers[i], append([]any{format}, args...)...)

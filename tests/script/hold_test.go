@@ -41,6 +41,32 @@ func TestRenewNeverShortens(t *testing.T) {
 	f.left(fence, 864000*time.Second)
 }
 
+func TestRegrant(t *testing.T) {
+	f := start(t)
+	regrant := func(token, ttl string, keys ...string) []any {
+		t.Helper()
+		return f.run(script.MutexRegrant, keys, token, ttl, "100", fenceTTL)
+	}
+	require.Equal(t, []any{1, 100}, regrant(mine, "5000", both()...), "gone, with its counter")
+	require.Equal(t, mine, f.get(lock))
+	require.Equal(t, "100", f.get(fence))
+	f.left(lock, 5*time.Second)
+	f.left(fence, 600*time.Second)
+
+	f.Do("SET", fence, 200, "PX", 864000000)
+	require.Equal(t, []any{1, 200}, regrant(mine, "20000", both()...), "a counter that is ahead stays")
+	require.Equal(t, "200", f.get(fence))
+	f.left(lock, 20*time.Second)
+	f.left(fence, 864000*time.Second)
+	require.Equal(t, []any{1, 0}, regrant(mine, ttl, lock), "without fencing")
+	f.left(lock, 20*time.Second)
+
+	reply := regrant(other, ttl, both()...)
+	require.Equal(t, 0, reply[0], "another's")
+	require.InDelta(t, 20000, reply[1], 2000)
+	require.Equal(t, mine, f.get(lock))
+}
+
 func TestRelease(t *testing.T) {
 	f := start(t)
 	release := func() []any { t.Helper(); return f.run(script.MutexRelease, []string{lock}, mine) }
@@ -89,14 +115,14 @@ func TestForce(t *testing.T) {
 
 func TestInspect(t *testing.T) {
 	f := start(t)
-	inspect := func() []any { t.Helper(); return f.run(script.MutexInspect, both()) }
-	require.Equal(t, []any{2, 0}, inspect())
+	inspect := func() []any { t.Helper(); return f.run(script.MutexInspect, all()) }
+	require.Equal(t, []any{2, 0, 0, 0}, inspect())
 	f.Do("SET", fence, 7)
-	require.Equal(t, []any{2, 7}, inspect())
+	require.Equal(t, []any{2, 7, 0, 0}, inspect())
 	f.Do("SET", lock, "a foreign\x00value")
-	require.Equal(t, []any{1, "a foreign\x00value", -1, 7}, inspect())
+	require.Equal(t, []any{1, "a foreign\x00value", -1, 7, 0, 0}, inspect())
 	token := f.acquire(mine, ttl, "a foreign\x00value")[1]
 	reply := inspect()
 	require.InDelta(t, 10000, reply[2], 2000)
-	require.Equal(t, []any{1, mine, reply[2], token}, reply)
+	require.Equal(t, []any{1, mine, reply[2], token, 0, 0}, reply)
 }

@@ -3,6 +3,7 @@ package script_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -29,10 +30,12 @@ var calls = map[*script.Script]struct{ keys, args []string }{
 	script.MutexAcquire: {both(), []string{mine, ttl, fenceTTL, ""}},
 	script.MutexRaise:   {both(), []string{mine, "100", fenceTTL}},
 	script.MutexRenew:   {both(), []string{mine, ttl, fenceTTL}},
-	script.MutexRelease: {both()[:1], []string{mine}},
-	script.MutexUndo:    {both()[:1], []string{mine}},
-	script.MutexInspect: {both(), nil},
-	script.MutexForce:   {both()[:1], []string{script.Digest("x")}},
+	script.MutexRegrant: {both(), []string{mine, ttl, "100", fenceTTL}},
+	script.MutexBeat:    {all(), []string{mine, ttl, fenceTTL, "c1", "1", "3000"}},
+	script.MutexRelease: {all(), []string{mine}},
+	script.MutexUndo:    {all(), []string{mine}},
+	script.MutexInspect: {all(), nil},
+	script.MutexForce:   {all(), []string{script.Digest("x")}},
 }
 
 func TestWrongKinds(t *testing.T) {
@@ -58,13 +61,67 @@ func TestWrongKindOfFenceCounter(t *testing.T) {
 	f := start(t)
 	for kind := range puts {
 		put(f, kind, fence)
-		for _, s := range []*script.Script{script.MutexAcquire, script.MutexRaise, script.MutexInspect} {
+		for _, s := range []*script.Script{script.MutexAcquire, script.MutexRegrant, script.MutexRaise, script.MutexInspect} {
 			_, err := f.try(s, calls[s].keys, calls[s].args...)
 			require.ErrorContains(t, err, "WRONGTYPE", "%s with a %s as its counter", s.Name, kind)
 		}
 		require.Equal(t, []any{1}, f.run(script.MutexUndo, []string{lock}, mine))
 		f.Do("DEL", fence)
 	}
+}
+
+// The same with the queue. A lock that is given up is free all the same.
+func TestWrongKindsOfTheQueue(t *testing.T) {
+	f := start(t)
+	for kind := range puts {
+		for _, key := range []string{queue, places} {
+			if kind == map[string]string{queue: "list", places: "hash"}[key] {
+				continue
+			}
+			f.Do("FLUSHALL")
+			f.enqueue(holder)
+			f.enqueue(first)
+			f.Do("DEL", key)
+			put(f, kind, key)
+			_, err := f.try(script.MutexAcquire, all(), queued(second, "c1")...)
+			require.ErrorContains(t, err, "WRONGTYPE", "a %s at %s", kind, key)
+			require.Equal(t, []any{1}, f.run(script.MutexRelease, all(), holder))
+			require.Nil(t, f.get(lock))
+
+			f.Do("SET", lock, "x")
+			require.Equal(t, []any{1}, f.run(script.MutexForce, all(), script.Digest("x")))
+			require.Nil(t, f.get(lock))
+
+			f.Do("SET", lock, first)
+			_, _ = f.try(script.MutexUndo, all(), first) // may fail behind the lock
+			require.Nil(t, f.get(lock))
+			require.Equal(t, kind, f.Do("TYPE", key))
+		}
+	}
+}
+
+// A hand-over that can't have its fencing token does not take place, and leaves all as it was.
+func TestHandOverWithAWrongKindOfFenceCounter(t *testing.T) {
+	f := start(t)
+	f.Do("SET", lock, holder)
+	f.enqueue(first)
+	f.enqueue(second)
+	put(f, "hash", fence)
+	e := listen(t, f.Client())
+	require.Equal(t, []any{1}, f.run(script.MutexRelease, all(), holder))
+	require.Equal(t, []any{2}, f.run(script.MutexUndo, all(), holder))
+	require.Equal(t, []any{2}, f.run(script.MutexForce, all(), script.Digest(holder)))
+	_, err := f.try(script.MutexBeat, all(), second, ttl, fenceTTL, "c2", "1", "3000")
+	require.ErrorContains(t, err, "WRONGTYPE")
+	_, err = f.try(script.MutexAcquire, all(), queued(third, "c3")...)
+	require.ErrorContains(t, err, "WRONGTYPE")
+	require.Nil(t, f.get(lock))
+	require.Equal(t, []string{first, second}, f.order())
+	require.Empty(t, e.heard())
+
+	f.Do("DEL", fence)
+	requireRefused(t, f.beat(second), 3000, 1)
+	require.Equal(t, first, f.get(lock))
 }
 
 // A server without memory can still give locks back.
@@ -90,4 +147,35 @@ func TestWithoutMemory(t *testing.T) {
 		argument := map[*script.Script]string{script.MutexUndo: mine, script.MutexForce: script.Digest("AAAAAAAAAAAAAAAAAAAAAA")}[s]
 		require.Equal(t, []any{1}, f.run(s, []string{lock}, argument), s.Name)
 	}
+}
+
+// It can also hand them over, as long as there is one to give up. Those who wait keep their order without it.
+func TestQueueWithoutMemory(t *testing.T) {
+	f := start(t)
+	f.enqueue(holder)
+	f.enqueue(first)
+	f.enqueue(second)
+	f.enqueue(third)
+	f.Do("CONFIG", "SET", "maxmemory-policy", "noeviction")
+	f.Do("CONFIG", "SET", "maxmemory", "1")
+	for _, s := range []*script.Script{script.MutexAcquire, script.MutexBeat} {
+		_, err := f.try(s, all(), map[*script.Script][]string{
+			script.MutexAcquire: queued("rl1:new", "c4"), script.MutexBeat: {second, ttl, fenceTTL, "c2", "1", "3000"},
+		}[s]...)
+		require.ErrorContains(t, err, "OOM", s.Name)
+	}
+	require.Equal(t, []string{first, second, third}, f.order())
+
+	require.Equal(t, []any{1}, f.run(script.MutexRelease, all(), holder))
+	require.Equal(t, first, f.get(lock))
+	require.Equal(t, []any{1, f.number(fence)}, f.beat(first), "which confirms the hand-over")
+	f.left(lock, 10*time.Second)
+	require.Equal(t, []any{1}, f.run(script.MutexUndo, all(), first))
+	require.Equal(t, second, f.get(lock))
+
+	f.Do("DEL", lock)
+	require.Equal(t, []any{2}, f.run(script.MutexRelease, all(), second), "nothing to give up, so nothing to write with")
+	require.Equal(t, []string{third}, f.order())
+	require.Equal(t, []any{1}, f.run(script.MutexUndo, all(), third))
+	require.Equal(t, []string{fence}, f.Keys())
 }

@@ -17,6 +17,10 @@ import (
 const (
 	lock  = "orders"
 	fence = "{orders}:redlock:mutex:fence:orders"
+
+	queue  = "{orders}:redlock:mutex:queue:orders"
+	places = "{orders}:redlock:mutex:places:orders"
+
 	mine  = "rl0:AAAAAAAAAAAAAAAAAAAAAA:host/1/go"
 	other = "rl0:BBBBBBBBBBBBBBBBBBBBBB:host/2/py"
 
@@ -61,6 +65,9 @@ func evaluate(client *redis.Client, s *script.Script, keys []string, values []an
 }
 
 func both() []string { return []string{lock, fence} }
+
+// all are the keys of a lock with a queue.
+func all() []string { return []string{lock, queue, places, fence} }
 
 func (f *fixture) acquire(token, ttl string, more ...string) []any {
 	f.t.Helper()

@@ -84,7 +84,11 @@ func formatOutcome(out *strings.Builder, o *core.Outcome) {
 	if o.Inspection == nil {
 		return
 	}
-	fmt.Fprintf(out, "    %s fence=%d\n", kinds[o.Inspection.Kind], o.Inspection.Fence)
+	fmt.Fprintf(out, "    %s fence=%d", kinds[o.Inspection.Kind], o.Inspection.Fence)
+	if o.Inspection.QueueLength > 0 {
+		fmt.Fprintf(out, " queue_length=%d queue_age=%s", o.Inspection.QueueLength, span(o.Inspection.QueueAge))
+	}
+	out.WriteString("\n")
 	for _, h := range o.Inspection.Holders {
 		fmt.Fprintf(out, "    holder who=%q digest=%s ttl=%s nodes=%d\n", h.Who, h.Digest, span(h.TTL), h.Nodes)
 	}

@@ -101,7 +101,9 @@ func appendInspection(out []byte, i *core.Inspection) []byte {
 		out = appendLimit(out, h.TTL)
 		out = append(appendInt(out, int64(h.Nodes)), ']')
 	}
-	return append(out, "]]"...)
+	out = append(out, ']')
+	out = appendInt(out, i.QueueLength)
+	return append(appendInt(out, int64(i.QueueAge)), ']')
 }
 
 func appendNotice(out []byte, n core.Notice) []byte {

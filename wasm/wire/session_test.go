@@ -15,7 +15,7 @@ import (
 
 const (
 	open    = `["open",["n0:6379"],"",0,0,"host",7,"go"]`
-	acquire = `["acquire",1,"mutex","x",0,0,false,null,null,0,"","000102030405060708090a0b0c0d0e0f",1700000000000000]`
+	acquire = `["acquire",1,"mutex","x",0,0,false,false,false,0,"","000102030405060708090a0b0c0d0e0f",1700000000000000]`
 	token   = "rl0:AAECAwQFBgcICQoLDA0ODw:host/7/go"
 )
 
@@ -43,8 +43,8 @@ func TestAcquireAndRelease(t *testing.T) {
 	require.True(t, strings.HasPrefix(out, `[[[2,0,"",0,0,null]],[],`), out)
 	require.Contains(t, sends, `[[[3,0,`)
 
-	out, _ = step(t, &s, `[5000,[["answer",3,[1,"`+token+`",-1,12]]]]`)
-	require.Equal(t, `[[[3,0,"",0,0,["mutex",12,[["host/7/go","`+digest(t, out)+`",null,1]]]]],[],null]`, out)
+	out, _ = step(t, &s, `[5000,[["answer",3,[1,"`+token+`",-1,12,2,3000]]]]`)
+	require.Equal(t, `[[[3,0,"",0,0,["mutex",12,[["host/7/go","`+digest(t, out)+`",null,1]],2,3000000]]],[],null]`, out)
 }
 
 // digest picks the holder's digest out of an outcome of inspect.

@@ -22,7 +22,7 @@ cancels_body = pytest.mark.skipif(
 def test_a_loss_is_told(url: str, server: redis.Redis, name: str) -> None:
     async def main() -> None:
         async with AsyncClient(url) as client:
-            held = await client.mutex(name, ttl=0.2).acquire()
+            held = await client.mutex(name, ttl=0.2, auto_renew=False).acquire()
             calls: list[int] = []
             held.on_lost(lambda: calls.append(1))
             assert await soon(held.lost.wait())
@@ -53,7 +53,7 @@ async def forever() -> None:
 def test_a_loss_cancels_the_body(url: str, name: str) -> None:
     async def main() -> None:
         async with AsyncClient(url) as client:
-            lock = client.mutex(name, ttl=0.2)
+            lock = client.mutex(name, ttl=0.2, auto_renew=False)
             task = asyncio.current_task()
             assert task is not None
             with pytest.raises(LockLost) as caught:
@@ -168,7 +168,7 @@ def test_a_loss_within_a_timeout_and_a_task_group(url: str, name: str) -> None:
             with pytest.raises(LockLost):
                 async with (
                     asyncio.timeout(20),
-                    client.mutex(name, ttl=0.2),
+                    client.mutex(name, ttl=0.2, auto_renew=False),
                     asyncio.TaskGroup() as group,
                 ):
                     group.create_task(child())

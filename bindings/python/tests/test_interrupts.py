@@ -178,7 +178,7 @@ def test_an_exit_in_a_callback_does_not_end_the_thread(
     calls: list[int] = []
     for _ in range(2):
         with caplog.at_level(logging.ERROR, "libredlock"):
-            held = client.mutex(name, ttl=0.2).acquire()
+            held = client.mutex(name, ttl=0.2, auto_renew=False).acquire()
             held.on_lost(lambda: sys.exit(3))
             held.on_lost(lambda: calls.append(1))
             assert held.lost.wait(10)
@@ -212,7 +212,7 @@ def test_a_forgotten_hold_in_a_cycle(client: Client, server: redis.Redis, name: 
 def test_a_forgotten_hold_that_was_lost_or_released_is_no_news(
     client: Client, server: redis.Redis, name: str
 ) -> None:
-    held = client.mutex(name, ttl=0.2).acquire()
+    held = client.mutex(name, ttl=0.2, auto_renew=False).acquire()
     assert held.lost.wait(10)
     del held
     client.mutex(name).acquire().release()

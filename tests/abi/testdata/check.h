@@ -61,6 +61,7 @@ static inline redlock_request request_for(const char *name, int64_t ttl_ms, int6
     request.name = name;
     request.ttl_ms = ttl_ms;
     request.wait_ms = wait_ms;
+    request.auto_renew = REDLOCK_OFF; /* leases that end */
     return request;
 }
 

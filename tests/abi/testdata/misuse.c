@@ -124,12 +124,12 @@ static void bad_requests(void)
     EXPECT(REDLOCK_UNSUPPORTED, try(r));
     r = good, r.fencing = 3;
     EXPECT(REDLOCK_INVALID, try(r));
-    r = good, r.auto_renew = REDLOCK_ON;
-    EXPECT(REDLOCK_UNSUPPORTED, try(r));
-    r = good, r.queue = REDLOCK_ON;
-    EXPECT(REDLOCK_UNSUPPORTED, try(r));
+    r = good, r.auto_renew = 3;
+    EXPECT(REDLOCK_INVALID, try(r));
+    r = good, r.queue = 3;
+    EXPECT(REDLOCK_INVALID, try(r));
     r = good, r.max_hold_ms = 1;
-    EXPECT(REDLOCK_UNSUPPORTED, try(r));
+    EXPECT(REDLOCK_INVALID, try(r));
     r = good, r.reserved = 1;
     EXPECT(REDLOCK_INVALID, try(r));
     r = good, r.size = 8;

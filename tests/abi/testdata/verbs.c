@@ -59,7 +59,7 @@ int main(int argc, char **argv)
     left = redlock_remaining_ms(held);
     CHECK(fence > 0 && left > 4000 && left < 5000);
     EXPECT(REDLOCK_OK, redlock_token(held, token, sizeof token, &error));
-    CHECK(strncmp(token, "rl0:", 4) == 0);
+    CHECK(strncmp(token, "rl1:", 4) == 0);
     EXPECT(REDLOCK_OK, redlock_token(held, again, strlen(token) + 1, &error));
     CHECK(strcmp(token, again) == 0);
     EXPECT(REDLOCK_INVALID, redlock_token(held, again, strlen(token), &error));

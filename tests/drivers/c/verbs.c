@@ -140,6 +140,7 @@ static void inspect(const struct line *line, struct client *client)
     reply_begin(&reply, line->id, "OK");
     reply_text(&reply, "kind", inspection.kind == REDLOCK_MUTEX ? "mutex" : "?");
     reply_number(&reply, "fence", (int64_t)inspection.fence);
+    reply_number(&reply, "queue_length", (int64_t)inspection.queue_length);
     for (size_t i = 0; i < inspection.holder_count && i < sizeof inspection.holders / sizeof *inspection.holders; i++) {
         const redlock_holder *holder = &inspection.holders[i];
         reply_text(&reply, "who", holder->who);

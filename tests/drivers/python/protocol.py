@@ -113,6 +113,7 @@ def remaining(held: libredlock.Held | libredlock.AsyncHeld) -> Fields:
 def inspected(inspection: libredlock.Inspection) -> Fields:
     """What an inspect answers."""
     fields: Fields = [("kind", inspection.kind), ("fence", inspection.fence)]
+    fields.append(("queue_length", inspection.queue_length))
     for holder in inspection.holders:
         ttl_ms = -1 if holder.ttl is None else int(holder.ttl * 1000)
         fields += [("who", holder.who), ("digest", holder.digest)]

@@ -252,6 +252,7 @@ func inspect(ctx context.Context, client *client, r, reply *line.Line) error {
 	}
 	reply.Add("kind", r.Get("kind"))
 	reply.AddInt("fence", result.Inspection.Fence)
+	reply.AddInt("queue_length", result.Inspection.QueueLength)
 	for _, holder := range result.Inspection.Holders {
 		reply.Add("who", holder.Who)
 		reply.Add("digest", holder.Digest)

@@ -81,7 +81,7 @@ func decodeInspection(raw []byte) (*core.Inspection, error) {
 	var i core.Inspection
 	var kind string
 	var holders json.RawMessage
-	if err := row(raw, &kind, &i.Fence, &holders); err != nil {
+	if err := row(raw, &kind, &i.Fence, &holders, &i.QueueLength, &i.QueueAge); err != nil {
 		return nil, err
 	}
 	if i.Kind = core.Kind(slices.Index(kinds, kind)); i.Kind < 0 {

@@ -97,6 +97,7 @@ class CInspection(ctypes.Structure):
         ("queue_length", c_uint64),
         ("holder_count", c_uint64),
         ("holders", CHolder * 4),
+        ("queue_age_ms", c_int64),
     ]
 
 

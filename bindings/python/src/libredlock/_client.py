@@ -120,9 +120,11 @@ class Client:
             ttl: the lease in seconds, 0.1 s to 24 h: how long the lock outlives a holder that
                 died without release.
             fencing: whether each hold gets a fencing token; None: it does.
-            auto_renew: whether a hold is renewed by itself; None: the library's default.
-            queue: whether waiters queue in Redis; None: the library's default.
-            max_hold: seconds after which a hold is not renewed any more; None: no limit.
+            auto_renew: whether the lease is extended until the release, each third of the ttl;
+                None: yes. False is a fixed lease.
+            queue: whether waiters stand in a FIFO queue in Redis, and a release hands the lock over
+                to the first; None: with one node. On several it is Unsupported in this version.
+            max_hold: seconds after which a hold is lost, 0.1 s or more; None: no limit.
             metadata: shown by inspect beside host, process and language.
 
         Raises:

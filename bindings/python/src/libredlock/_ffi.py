@@ -215,6 +215,7 @@ class Native:
             ),
             fence=found.fence,
             queue_length=found.queue_length,
+            queue_age=found.queue_age_ms / 1000,
         )
 
     def force_release(self, request: Request, digest: bytes) -> None:

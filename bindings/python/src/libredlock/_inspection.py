@@ -31,13 +31,15 @@ class Inspection:
         holders: empty if the name is free; several if the nodes disagree, those on most nodes
             first, at most four of them.
         fence: the largest fencing token that a node remembers, 0 if none does.
-        queue_length: how many wait in the queue; 0 in this version.
+        queue_length: how many clients wait in the queue.
+        queue_age: seconds that the first of them has waited.
     """
 
     kind: str
     holders: tuple[Holder, ...]
     fence: int
     queue_length: int
+    queue_age: float
 
     @property
     def held(self) -> bool:

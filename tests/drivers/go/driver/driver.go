@@ -178,6 +178,7 @@ func inspect(ctx context.Context, client *redlock.Client, r, reply *line.Line) e
 	}
 	reply.Add("kind", inspection.Kind)
 	reply.Add("fence", fmt.Sprint(inspection.Fence))
+	reply.Add("queue_length", fmt.Sprint(inspection.QueueLength))
 	for _, holder := range inspection.Holders {
 		reply.Add("who", holder.Who)
 		reply.Add("digest", holder.Digest)

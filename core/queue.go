@@ -1,0 +1,307 @@
+package core
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/libredlock/libredlock/core/script"
+)
+
+// Waiting on one deployment. The acquire that is refused takes a place in the lock's queue, in the same script. Whoever
+// gives the lock up makes the first place's token its holder and publishes that on the waiter's channel. A waiter beats: it
+// says that it lives, and learns what a lost message would have told it.
+//
+// A client has one place for all of its acquires of a lock: they wait in a line, and the first of it has the place.
+
+// queue is what a machine knows of its waiters.
+type queue struct {
+	client    string              // names this client in places and on its channel; "" before the first waiter
+	listening bool                // to the channel
+	lines     map[string]*line    // by lock
+	places    map[string]*attempt // those that may have a place, by token
+}
+
+// line is the acquires of a client that wait for one lock, in their order. Those that ended in the
+// middle are still there, until they come first or there are too many of them.
+type line struct {
+	holds []*hold
+	ended int
+}
+
+const wakeChannel = "redlock:wake:"
+
+// waitsInLine tells whether an acquire may wait, and does so in the queue.
+func (h *hold) waitsInLine() bool { return h.lock.queued && h.limited }
+
+// line puts a new acquire at the end of its client's line. The first attempts.
+func (m *Machine) line(h *hold, e *Acquire) {
+	if m.queue.client == "" {
+		m.queue.client = script.Digest("libredlock client " + string(e.Seed[:]))[:secretBytes]
+	}
+	l := m.queue.lines[h.lock.key]
+	if l == nil {
+		m.queue.lines[h.lock.key] = &line{holds: []*hold{h}}
+		m.attempt(h)
+		return
+	}
+	l.holds = append(l.holds, h)
+	m.move(h, preceded)
+}
+
+// firstInLine is the one for whom an acquire waits within its client: itself, if it does not wait behind another.
+func (m *Machine) firstInLine(h *hold) *hold {
+	if h.state == behind {
+		return m.queue.lines[h.lock.key].holds[0]
+	}
+	return h
+}
+
+// leaveLine takes an acquire that has its outcome out of the line, and lets the next one come first.
+func (m *Machine) leaveLine(h *hold, o Outcome) {
+	l := m.queue.lines[h.lock.key]
+	if l == nil {
+		return // the client closes
+	}
+	if l.holds[0] != h {
+		if l.ended++; l.ended > len(l.holds)/2 {
+			l.holds = slices.DeleteFunc(l.holds, func(h *hold) bool { return !h.state.waiting() })
+			l.ended = 0
+		}
+		return
+	}
+	l.holds = l.holds[1:]
+	for len(l.holds) > 0 && !l.holds[0].state.waiting() {
+		l.holds = l.holds[1:]
+		l.ended--
+	}
+	if len(l.holds) == 0 || m.closing != nil {
+		delete(m.queue.lines, h.lock.key)
+		return
+	}
+	if o.Status == Unavailable || o.Status == Unsupported || o.Status == WrongKind {
+		m.spread(h, o)
+		return
+	}
+	if next := l.holds[0]; next.state == behind {
+		m.move(next, due)
+		m.attempt(next)
+	}
+}
+
+// spread lets those fail with the one before them who would only find out the same, one after the other. Who has a limit
+// bears nodes that fail until then.
+func (m *Machine) spread(h *hold, o Outcome) {
+	l := m.queue.lines[h.lock.key]
+	delete(m.queue.lines, h.lock.key)
+	var rest []*hold
+	for _, next := range l.holds {
+		switch {
+		case next.state != behind:
+		case o.Status == Unavailable && next.limit != Never:
+			rest = append(rest, next)
+		default:
+			m.move(next, failed)
+			m.answerAcquire(next, o)
+		}
+	}
+	if len(rest) > 0 {
+		m.queue.lines[h.lock.key] = &line{holds: rest}
+		rest[0].lastFailure = h.lastFailure
+		m.move(rest[0], due)
+		m.attempt(rest[0])
+	}
+}
+
+// bequeath leaves the place of an acquire that gives up to the next in line, if that one wants the same. It tells whether it does.
+func (m *Machine) bequeath(h *hold) bool {
+	l := m.queue.lines[h.lock.key]
+	if l == nil || m.closing != nil {
+		return false
+	}
+	i := 1 + slices.IndexFunc(l.holds[1:], func(next *hold) bool { return next.state == behind })
+	if i == 0 {
+		return false
+	}
+	next := l.holds[i]
+	if next.lock.ttl != h.lock.ttl || next.lock.fencing != h.lock.fencing || next.who != h.who {
+		return false
+	}
+	next.attempt, h.attempt.hold = h.attempt, next
+	next.attempts, next.next = h.attempts, h.next
+	next.backoff, next.badSince, next.lastFailure = h.backoff, h.badSince, h.lastFailure
+	m.move(next, inherited)
+	m.schedule(next)
+	return true
+}
+
+// takePlace waits for one's turn.
+func (m *Machine) takePlace(h *hold) {
+	a := h.attempt
+	m.timers.set(&a.timer, nil, Never)
+	m.move(h, placed)
+	if !m.queue.listening {
+		m.queue.listening = true
+		m.effects.Subscriptions = append(m.effects.Subscriptions, Subscription{Channel: wakeChannel + m.queue.client, On: true})
+	}
+	h.lastFailure = &Outcome{Status: Held, Message: "someone else holds it"}
+	m.planBeat(h)
+}
+
+// What turn() in mutex.lua says of a place.
+const (
+	turnNext = 1 // it is the first: whoever gives the lock up hands it over
+	turnPoll = 2 // it is the first, and the holder hands over to nobody
+)
+
+// planBeat sets the time of the next beat. All places of a client that have the same period beat at the same time.
+func (m *Machine) planBeat(h *hold) {
+	a := h.attempt
+	period := h.lock.beatPeriod()
+	h.beats++
+	h.next = m.now.add(period)
+	h.next -= h.next % Time(period)
+	if h.next <= m.now {
+		h.next = m.now.add(period)
+	}
+	if a.turn == turnPoll {
+		h.next = min(h.next, m.now.add(h.jitter(retryMin, retryMax)))
+	}
+	if left := a.grants[0].retryIn; left > 0 && a.turn != 0 { // the holder's key expires then
+		h.next = min(h.next, m.now.add(left+h.jitter(0, 2*Millisecond)))
+	}
+	m.schedule(h)
+}
+
+// beat says that a waiter lives.
+func (m *Machine) beat(h *hold) {
+	a := h.attempt
+	m.send(call{
+		asker:  a,
+		script: script.MutexBeat,
+		args:   h.lock.beatCommand(a.token, m.queue.client, m.now),
+		wait:   a.wait,
+		ttl:    h.lock.ttl,
+	})
+	h.beats++
+	h.next = m.now.add(h.lock.beatPeriod())
+	m.schedule(h)
+}
+
+// beaten brings the answer to a beat.
+func (m *Machine) beaten(a *attempt, c *call, v vote, values []Value) {
+	h, g := a.hold, &a.grants[0]
+	number, ok := integers(values, 1)
+	if v.answer == yes && !ok {
+		v = c.senseless()
+	}
+	if v.answer == yes {
+		g.granted = true
+		g.end = max(g.end, leaseEnd(c.sent, c.ttl))
+	}
+	switch {
+	case a.cleanup != nil, a != h.attempt: // given up, or gone, meanwhile
+	case h.state == held:
+		m.extend(h)
+	case h.state != queued:
+	case v.answer == yes:
+		m.handedOver(a, number[0].Int)
+	case v.answer == no && v.wrongKind == "" && c.code == script.Gone:
+		delete(m.queue.places, a.token)
+		m.move(h, displaced)
+		m.attempt(h)
+	case v.answer == no && v.wrongKind == "" && len(number) == 1:
+		h.backoff = 0
+		h.lastFailure = &Outcome{Status: Held, Message: "someone else holds it"}
+		a.turn, g.retryIn = 0, 0
+		if told, ok := integers(values, 2); ok {
+			a.turn = told[1].Int
+		}
+		if number[0].Int >= 0 {
+			g.retryIn = Duration(number[0].Int+1) * Millisecond
+		}
+		m.planBeat(h)
+	default:
+		m.missBeat(h, v)
+	}
+}
+
+// missBeat handles a beat that failed: the place lives for two more, and the wait for as long as it bears a failing node.
+func (m *Machine) missBeat(h *hold, v vote) {
+	a := h.attempt
+	a.votes[0] = v
+	failure := m.verdict(a.votes)
+	if h.backoff == 0 {
+		h.badSince = m.now
+	}
+	h.backoff = backoffMin
+	weary := h.limit == Never && m.now >= h.badSince.add(m.config.UnavailableAfter)
+	if failure.Status != Unavailable || inVain(a.votes) || weary {
+		m.abandon(a)
+		m.move(h, failed)
+		m.answerAcquire(h, failure)
+		return
+	}
+	h.lastFailure = &failure
+	h.next = min(h.next, m.now.add(h.jitter(backoffMin/2, backoffMin)))
+	m.schedule(h)
+}
+
+// subscribed: what was published before was missed.
+func (m *Machine) subscribed(e *Subscribed) {
+	if m.queue.client == "" || e.Channel != wakeChannel+m.queue.client {
+		return
+	}
+	for _, key := range slices.Sorted(maps.Keys(m.queue.lines)) {
+		if first := m.queue.lines[key].holds[0]; first.state == queued {
+			m.beat(first)
+		}
+	}
+}
+
+// message tells that the lock was handed over to one of our places. What makes no sense, or is no longer waited for, is
+// ignored: it is found out by a beat, or was undone.
+func (m *Machine) message(e *Message) {
+	words := strings.SplitN(e.Payload, " ", 6)
+	if len(words) != 6 || words[0] != "mutex" || e.Channel != wakeChannel+m.queue.client {
+		return
+	}
+	a := m.queue.places[words[1]]
+	sent, err1 := strconv.ParseInt(words[2], 10, 64)
+	elapsed, err2 := strconv.ParseInt(words[3], 10, 64)
+	number, err3 := strconv.ParseInt(words[4], 10, 64)
+	if a == nil || err1 != nil || err2 != nil || err3 != nil || words[5] != a.hold.lock.key ||
+		a.hold.state != asking && a.hold.state != queued || Time(sent) > m.now || elapsed < 0 {
+		return
+	}
+	// The node heard of this waiter after that was sent, and handed over so much later by its own clock, which may run fast.
+	since := Duration(elapsed) - Duration(elapsed)/100
+	begun := min(Time(sent).add(since), m.now)
+	g := &a.grants[0]
+	g.granted = true
+	g.end = max(g.end, leaseEnd(begun, min(a.hold.lock.ttl, handedOverMost)))
+	if a.deadline() <= m.now { // it came late: is it still ours?
+		if a.hold.state == queued {
+			m.beat(a.hold)
+		}
+		return
+	}
+	a.hold.unconfirmed = true
+	m.handedOver(a, number)
+}
+
+// handedOver makes a place that has become the holder a hold.
+func (m *Machine) handedOver(a *attempt, number int64) {
+	h := a.hold
+	deadline := a.deadline()
+	if deadline <= m.now {
+		m.loseAttempt(h, Outcome{Status: Unavailable, Message: "the node answered too late: the lease of " + milliseconds(h.lock.ttl) + " was over"})
+		return
+	}
+	a.fence, a.grants[0].fence = number, number
+	m.hold(h, deadline)
+	if h.unconfirmed && h.state == held {
+		m.beginRenewal(h, 0)
+	}
+}
