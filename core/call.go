@@ -111,11 +111,15 @@ const maxSpare = 1024
 func (c *call) read(e *Answer) (vote, []Value) {
 	c.fault = e.Fault
 	if e.Fault != NoFault {
+		cause := e.Cause
+		if e.Fault == ErrorReply && strings.HasPrefix(cause, "ERR Protocol error: unauthenticated") {
+			cause = "NOAUTH Authentication required" // a server reads no more than ten arguments before
+		}
 		return vote{
 			answer:      noAnswer,
-			cause:       e.Cause,
-			unsupported: e.Fault == ErrorReply && strings.HasPrefix(e.Cause, "ERR unknown command"),
-			denied:      e.Fault == ErrorReply && slices.ContainsFunc(denials, func(d string) bool { return strings.HasPrefix(e.Cause, d) }),
+			cause:       cause,
+			unsupported: e.Fault == ErrorReply && strings.HasPrefix(cause, "ERR unknown command"),
+			denied:      e.Fault == ErrorReply && slices.ContainsFunc(denials, func(d string) bool { return strings.HasPrefix(cause, d) }),
 		}, nil
 	}
 	if len(e.Reply) > 0 && !e.Reply[0].IsString {
@@ -134,7 +138,7 @@ func (c *call) read(e *Answer) (vote, []Value) {
 }
 
 // denials are how errors begin that only a change of user, password, rights or database mends.
-var denials = []string{"WRONGPASS", "NOAUTH", "NOPERM", "ERR DB index", "ERR invalid password", "ERR Protocol error: unauthenticated"}
+var denials = []string{"WRONGPASS", "NOAUTH", "NOPERM", "ERR DB index", "ERR invalid password"}
 
 // senseless makes an answer that no script gives a failure.
 func (c *call) senseless() vote {

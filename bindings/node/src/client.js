@@ -84,13 +84,14 @@ export class Redlock {
    */
   async inspect(name) {
     const outcome = await this.#request(["inspect", 0, "mutex", text("name", name)]);
-    const [, fence, holders] = /** @type {import("./machine.js").Inspected} */ (outcome[5]);
+    const [, fence, holders, queueLength, queueAge] = /** @type {import("./machine.js").Inspected} */ (outcome[5]);
     return {
       kind: "mutex",
       held: holders.length > 0,
       holders: holders.map(([who, digest, ttl, nodes]) => ({ who, digest, ttlMs: ttl === null ? null : ttl / 1000, nodes })),
       fence: BigInt(fence),
-      queueLength: 0,
+      queueLength,
+      queueAgeMs: queueAge / 1000,
     };
   }
 

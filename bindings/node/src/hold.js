@@ -42,6 +42,7 @@ export class Hold {
   isLost() {
     if (this.lostBecause === undefined && !this.over && now() >= this.deadline) {
       this.lose("its lease ran out");
+      this.session.surrender(this);
     }
     return this.lostBecause !== undefined;
   }

@@ -51,11 +51,14 @@ export interface LockOptions {
   ttlMs?: number | undefined;
   /** Whether each hold gets a fencing token. Default: true. */
   fencing?: boolean | undefined;
-  /** Whether a hold is renewed by itself. This version can't. */
+  /** Whether the lease is extended until the release, each third of the ttl. Default: true. False is a fixed lease. */
   autoRenew?: boolean | undefined;
-  /** Whether waiters queue in Redis. This version can't. */
+  /**
+   * Whether waiters stand in a FIFO queue in Redis, and a release hands the lock over to the first. Default: with one
+   * node. On several it is Unsupported in this version.
+   */
   queue?: boolean | undefined;
-  /** How long a hold is renewed at most. This version can't. */
+  /** Milliseconds after which a hold is lost, 100 or more. Default: no limit. */
   maxHoldMs?: number | undefined;
   /** Shown by `inspect` beside host, process and language. */
   metadata?: string | undefined;
@@ -207,8 +210,10 @@ export interface Inspection {
   holders: Holder[];
   /** The largest fencing token that a node remembers; 0n if none does. */
   fence: bigint;
-  /** How many wait in the queue; 0 in this version. */
+  /** How many clients wait in the queue. */
   queueLength: number;
+  /** Milliseconds that the first of them has waited. */
+  queueAgeMs: number;
 }
 
 /** One holder of a name. */

@@ -8,7 +8,7 @@ import { Wasi } from "./wasi.js";
 /** @typedef {[verb: string, ...fields: unknown[]]} Event */
 /** @typedef {[node: number, address: string, cause: string]} NodeCause */
 /** @typedef {[who: string, digest: string, ttl: number | null, nodes: number]} InspectedHolder */
-/** @typedef {[kind: string, fence: number, holders: InspectedHolder[]]} Inspected */
+/** @typedef {[kind: string, fence: number, holders: InspectedHolder[], queueLength: number, queueAge: number]} Inspected */
 /**
  * @typedef {[op: number, status: number, token: string, fence: number | NodeCause[],
  *   deadline?: number | null, inspection?: Inspected | null]} Outcome

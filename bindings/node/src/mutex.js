@@ -105,7 +105,8 @@ export class Mutex {
     try {
       result = await body(held);
     } catch (error) {
-      await held[Symbol.asyncDispose]().catch((failure) => warn(held, failure)); // what the body threw is what the caller is to see
+      // What the body threw is what the caller is to see.
+      await held[Symbol.asyncDispose]().catch((failure) => warn(held, failure));
       throw error;
     }
     await held[Symbol.asyncDispose]();

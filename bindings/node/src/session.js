@@ -217,6 +217,18 @@ export class Session {
     }
   }
 
+  /**
+   * Ends in the machine a hold that was found to be lost before the machine has heard of it: a reply that waits to be read
+   * may prolong the lease there, and it would be renewed for ever.
+   * @param {Hold} hold
+   */
+  surrender(hold) {
+    this.#holds.delete(hold.id);
+    if (hold.epoch === this.epoch && !this.closed) {
+      this.submit(["release", 0, hold.id], noop);
+    }
+  }
+
   /** Releases every hold, as when the process is about to end. */
   discardAll() {
     for (const hold of [...this.#holds.values()]) {

@@ -117,8 +117,8 @@ for (const [name, kind] of Object.entries(kinds)) {
       const acquires = [];
       let cut = false;
       const url = await proxied(t, server, (direction, data, socket, forward) => {
-        if (direction === "request" && data.includes("rl0:") && data.includes("600000")) {
-          acquires.push(/rl0:[\w-]+/.exec(data.toString("latin1"))[0]);
+        if (direction === "request" && data.includes("rl1:") && data.includes("600000")) {
+          acquires.push(/rl1:[\w-]+/.exec(data.toString("latin1"))[0]);
         }
         if (direction === "reply" && cut && acquires.length > 0) {
           cut = false;

@@ -158,7 +158,7 @@ describe("a server that goes away", () => {
       if (direction === "request" && data.includes("EVALSHA")) {
         requests.push(data.toString("latin1"));
       }
-      if (direction === "reply" && cut && requests.at(-1).includes("rl0:")) {
+      if (direction === "reply" && cut && requests.at(-1).includes("rl1:")) {
         cut = false;
         socket.destroy(); // it was executed; its reply is lost
         return;

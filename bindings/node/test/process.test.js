@@ -104,7 +104,7 @@ describe("nothing is said on stderr, and nothing is unhandled", () => {
         a.inspect("x"),
         a.forceRelease("x", "0".repeat(40)),
       ]);
-      const lost = await a.mutex("y", { ttlMs: 100 }).acquire();
+      const lost = await a.mutex("y", { ttlMs: 100, autoRenew: false }).acquire();
       const alive = setTimeout(() => {}, 60_000); // waiting for a loss alone would not keep the process
       await new Promise((resolve) => lost.signal.addEventListener("abort", resolve));
       clearTimeout(alive);

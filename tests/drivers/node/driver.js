@@ -92,8 +92,8 @@ function remaining(held) {
   return [["remaining_ms", Math.trunc(held.remainingMs)]];
 }
 
-function inspected({ kind, fence, holders }) {
-  const fields = [["kind", kind], ["fence", fence]];
+function inspected({ kind, fence, holders, queueLength }) {
+  const fields = [["kind", kind], ["fence", fence], ["queue_length", queueLength]];
   for (const { who, digest, ttlMs, nodes } of holders) {
     const ttl = ttlMs === null ? -1 : Math.trunc(ttlMs);
     fields.push(["who", who], ["digest", digest], ["ttl_ms", ttl], ["nodes", nodes]);
