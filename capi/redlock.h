@@ -132,7 +132,7 @@ typedef struct redlock_request {
     int64_t name_len;      /* or REDLOCK_NTS */
     int64_t ttl_ms;        /* the lease: 100 .. 86400000; 0: 10000 */
     int64_t wait_ms;       /* 0 tries once, -1 waits without limit */
-    int64_t max_hold_ms;   /* since the acquire, 100 or more: then it is lost; 0: no limit */
+    int64_t max_hold_ms;   /* since the grant, 100 or more: then it is lost; 0: no limit */
     uint32_t fencing;      /* default on */
     uint32_t auto_renew;   /* default on: the lease is extended until the release */
     uint32_t queue;        /* FIFO waiting with direct hand-over: default on with one node, off with several, where on

@@ -48,7 +48,7 @@ type attempt struct {
 	fence   int64 // what a quorum agrees on
 	grants  []grant
 	placed  bool     // it may have a place in the queue
-	turn    int64    // what the script said of that place last: see turn() in mutex.lua
+	turn    int64    // what the script said of that place last: see refusal() in mutex.lua
 	cleanup *cleanup // once it did not win, or the hold has ended
 
 	oneVote  [1]vote
@@ -244,7 +244,7 @@ func (a *attempt) settle(m *Machine, c *call, v vote, values []Value) vote {
 			a.turn = told[1].Int
 		}
 	case noAnswer:
-		g.granted = c.fault == ErrorReply // a script that failed may have got halfway
+		g.granted = g.granted || c.fault == ErrorReply // a script that failed may have got halfway
 	}
 	g.open = c.fault == Unknown
 	return v

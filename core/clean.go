@@ -76,6 +76,9 @@ func (m *Machine) clean(h *hold, s *script.Script, op OpID) {
 		}
 	}
 	if c.finished() {
+		if op != 0 {
+			c.decide(m)
+		}
 		return
 	}
 	m.cleanups[h.lock.key] = append(m.cleanups[h.lock.key], c)

@@ -71,8 +71,10 @@ func (m *Machine) leaveLine(h *hold, o Outcome) {
 		}
 		return
 	}
+	l.holds[0] = nil
 	l.holds = l.holds[1:]
 	for len(l.holds) > 0 && !l.holds[0].state.waiting() {
+		l.holds[0] = nil
 		l.holds = l.holds[1:]
 		l.ended--
 	}
@@ -80,11 +82,15 @@ func (m *Machine) leaveLine(h *hold, o Outcome) {
 		delete(m.queue.lines, h.lock.key)
 		return
 	}
-	if o.Status == Unavailable || o.Status == Unsupported || o.Status == WrongKind {
+	if o.Status == Unavailable && h.limit == Never || o.Status == Unsupported || o.Status == WrongKind {
 		m.spread(h, o)
 		return
 	}
 	if next := l.holds[0]; next.state == behind {
+		next.lastFailure = h.lastFailure
+		if o.Status == OK {
+			next.lastFailure = heldByAnother()
+		}
 		m.move(next, due)
 		m.attempt(next)
 	}
@@ -130,7 +136,7 @@ func (m *Machine) bequeath(h *hold) bool {
 	}
 	next.attempt, h.attempt.hold = h.attempt, next
 	next.attempts, next.next = h.attempts, h.next
-	next.backoff, next.badSince, next.lastFailure = h.backoff, h.badSince, h.lastFailure
+	next.lastFailure = h.lastFailure
 	m.move(next, inherited)
 	m.schedule(next)
 	return true
@@ -145,11 +151,14 @@ func (m *Machine) takePlace(h *hold) {
 		m.queue.listening = true
 		m.effects.Subscriptions = append(m.effects.Subscriptions, Subscription{Channel: wakeChannel + m.queue.client, On: true})
 	}
-	h.lastFailure = &Outcome{Status: Held, Message: "someone else holds it"}
+	h.backoff = 0
+	h.lastFailure = heldByAnother()
 	m.planBeat(h)
 }
 
-// What turn() in mutex.lua says of a place.
+func heldByAnother() *Outcome { return &Outcome{Status: Held, Message: "someone else holds it"} }
+
+// What refusal() in mutex.lua says of a place.
 const (
 	turnNext = 1 // it is the first: whoever gives the lock up hands it over
 	turnPoll = 2 // it is the first, and the holder hands over to nobody
@@ -209,11 +218,12 @@ func (m *Machine) beaten(a *attempt, c *call, v vote, values []Value) {
 		m.handedOver(a, number[0].Int)
 	case v.answer == no && v.wrongKind == "" && c.code == script.Gone:
 		delete(m.queue.places, a.token)
+		h.backoff = 0
 		m.move(h, displaced)
 		m.attempt(h)
 	case v.answer == no && v.wrongKind == "" && len(number) == 1:
 		h.backoff = 0
-		h.lastFailure = &Outcome{Status: Held, Message: "someone else holds it"}
+		h.lastFailure = heldByAnother()
 		a.turn, g.retryIn = 0, 0
 		if told, ok := integers(values, 2); ok {
 			a.turn = told[1].Int
@@ -272,7 +282,7 @@ func (m *Machine) message(e *Message) {
 	elapsed, err2 := strconv.ParseInt(words[3], 10, 64)
 	number, err3 := strconv.ParseInt(words[4], 10, 64)
 	if a == nil || err1 != nil || err2 != nil || err3 != nil || words[5] != a.hold.lock.key ||
-		a.hold.state != asking && a.hold.state != queued || Time(sent) > m.now || elapsed < 0 {
+		a.hold.state != asking && a.hold.state != queued || Time(sent) > m.now || elapsed < 0 || (number > 0) != a.hold.lock.fencing {
 		return
 	}
 	// The node heard of this waiter after that was sent, and handed over so much later by its own clock, which may run fast.
@@ -280,6 +290,7 @@ func (m *Machine) message(e *Message) {
 	begun := min(Time(sent).add(since), m.now)
 	g := &a.grants[0]
 	g.granted = true
+	g.asked = false // the acquire was executed: without a place there is no hand-over
 	g.end = max(g.end, leaseEnd(begun, min(a.hold.lock.ttl, handedOverMost)))
 	if a.deadline() <= m.now { // it came late: is it still ours?
 		if a.hold.state == queued {

@@ -41,7 +41,7 @@ func look() {
 }
 
 // stepTime is Now for the machine, except that it may miss a suspend of less than a millisecond ago. A lease that counts
-// from such a time only ends the sooner.
+// from such a time only ends the sooner; one that has ended is found out by Remaining at once, and by the machine a moment later.
 func stepTime() core.Time {
 	if int64(time.Since(start))-looked.Load() > int64(time.Millisecond) {
 		look()

@@ -41,7 +41,7 @@ func WithAutoRenew(on bool) Option { return func(r *core.Acquire) { r.AutoRenew 
 // has none: on is ErrUnsupported.
 func WithQueue(on bool) Option { return func(r *core.Acquire) { r.Queue = toggle(on) } }
 
-// WithMaxHold limits how long the lock is held, 100 ms or more since the acquire: then it is lost. Default 0, no limit.
+// WithMaxHold limits how long the lock is held, 100 ms or more since the grant: then it is lost. Default 0, no limit.
 func WithMaxHold(limit time.Duration) Option {
 	return func(r *core.Acquire) { r.MaxHold = micros(limit) }
 }

@@ -15,6 +15,7 @@ type lease struct {
 	name         string
 	token        string
 	deadline     core.Time // on the client's clock
+	most         core.Time // that the deadline may be, for a MaxHold
 	over         bool      // lost, or its release was asked for
 	releaseAsked bool
 	lostTold     bool
@@ -102,8 +103,11 @@ func (ch *checks) granted(w *world, c *client, e *core.Acquire, o core.Outcome) 
 	if c.leases[o.Op] != nil || o.Token == "" {
 		w.fail("%s: hold #%d is not new, or has no token", c.name, o.Op)
 	}
-	if o.Deadline <= c.now() {
-		w.fail("%s: hold #%d was over before it was told", c.name, o.Op)
+	if l.most = core.Never; e.MaxHold != 0 {
+		l.most = c.now() + core.Time(e.MaxHold)
+	}
+	if o.Deadline <= c.now() || o.Deadline > l.most {
+		w.fail("%s: hold #%d was over before it was told, or is to last for too long", c.name, o.Op)
 	}
 	if (o.Fence != 0) != (e.Fencing != core.Off) {
 		w.fail("%s: hold #%d has the fencing token %d", c.name, o.Op, o.Fence)
@@ -180,6 +184,9 @@ func (ch *checks) notice(w *world, c *client, n core.Notice) {
 	case core.NoticeDeadline:
 		c.logf("holds #%d until %.6f now", n.Hold, float64(c.clock.when(int64(n.Deadline)))/1e6)
 		l.deadline = n.Deadline
+		if l.deadline > l.most {
+			w.fail("%s: #%d goes on beyond its MaxHold", c.name, n.Hold)
+		}
 		ch.exclusive(w, l)
 	case core.NoticeLost:
 		c.logf("lost #%d: %s", n.Hold, n.Cause)

@@ -20,6 +20,9 @@ type client struct {
 	crashed     bool
 	closing     bool
 
+	bears core.Duration  // its UnavailableAfter
+	weary map[string]int // by name, the step in which a wait without limit gave up
+
 	lastOp   core.OpID
 	lastCall core.CallID
 	requests map[core.OpID]*request
@@ -54,12 +57,14 @@ func (w *world) newClient(index int) *client {
 		quorum:   w.plan.nodes/2 + 1,
 		requests: map[core.OpID]*request{},
 		leases:   map[core.OpID]*lease{},
+		weary:    map[string]int{},
 		wake:     core.Never,
 	}
+	c.bears = pick(w.rand, 300*core.Millisecond, core.Second, 3*core.Second)
 	config := core.Config{
 		Who:              "sim/" + c.name + "/go",
 		NodeTimeout:      pick(w.rand, 0, 0, 0, 30*core.Millisecond),
-		UnavailableAfter: pick(w.rand, 300*core.Millisecond, core.Second, 3*core.Second),
+		UnavailableAfter: c.bears,
 		OnTransition:     func(t core.Transition) { w.result.Coverage.add(transitionName(t)) },
 	}
 	for _, n := range w.nodes {

@@ -49,6 +49,14 @@ func (ch *checks) fits(w *world, c *client, r *request, o core.Outcome) bool {
 		return false
 	}
 	switch o.Status {
+	case core.Unavailable: // a wait without limit bears failing nodes for a time, or ends with the one before it in line
+		if !isAcquire || e.Wait != core.Forever || w.plan.tooOld {
+			return true
+		}
+		if core.Duration(c.now()-r.asked) >= c.bears {
+			c.weary[e.Name] = w.result.Steps
+		}
+		return c.weary[e.Name] == w.result.Steps
 	case core.Held:
 		return e.Wait == 0
 	case core.Timeout:

@@ -40,7 +40,7 @@ func newPlan(r *rand.Rand) plan {
 		clients: 2 + r.IntN(3),
 		workers: 1 + r.IntN(3),
 		names:   names[:pick(r, 1, 1, 1, 2, 3)],
-		maxTTL:  pick[core.Duration](r, 150, 300, 600, 1500) * core.Millisecond,
+		maxTTL:  pick[core.Duration](r, 150, 150, 300, 300, 600, 600, 1500, 9000) * core.Millisecond,
 		lawless: r.IntN(3) == 0,
 		vanish:  pick(r, 0.03, 0.1, 0.3),
 		ahead:   r.IntN(2) == 0,
