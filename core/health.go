@@ -15,17 +15,19 @@ func (m *Machine) connected(e *Connected) {
 	before := n.facts
 	n.facts = e.Facts
 	n.tooOld = olderThan(e.Facts.Version, 6, 2)
-	wasUnfit := n.unfit
-	n.unfit = m.unfit(e.Node)
-	warn := func(now, was bool, cause string) {
+	warn := func(node int, now, was bool, cause string) {
 		if now && !was {
-			m.notice(Notice{Kind: NoticeHealth, Node: e.Node, Cause: cause})
+			m.notice(Notice{Kind: NoticeHealth, Node: node, Cause: cause})
 		}
 	}
-	warn(e.Facts.Unreadable, before.Unreadable, "INFO can't be read: version, role and eviction are unknown")
-	warn(n.unfit != "", wasUnfit == n.unfit, n.unfit)
-	warn(e.Facts.Replica, before.Replica, "the server is a read-only replica: nothing can be locked on it")
-	warn(e.Facts.Evicts, before.Evicts, "maxmemory-policy evicts keys: locks and fence counters may vanish; set noeviction")
+	warn(e.Node, e.Facts.Unreadable, before.Unreadable, "INFO can't be read: version, role and eviction are unknown")
+	for i := range m.nodes { // the same server as this node may be known as another one
+		was := m.nodes[i].unfit
+		m.nodes[i].unfit = m.unfit(i)
+		warn(i, m.nodes[i].unfit != "", was == m.nodes[i].unfit, m.nodes[i].unfit)
+	}
+	warn(e.Node, e.Facts.Replica, before.Replica, "the server is a read-only replica: nothing can be locked on it")
+	warn(e.Node, e.Facts.Evicts, before.Evicts, "maxmemory-policy evicts keys: locks and fence counters may vanish; set noeviction")
 }
 
 // unfit tells why the answers of a node don't count: "" if they do.
