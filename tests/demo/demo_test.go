@@ -19,11 +19,11 @@ import (
 func peace(n int) []turn {
 	random := rand.New(rand.NewPCG(1, 2))
 	between := func(least, most int64) int64 { return (least + random.Int64N(most-least)) * int64(time.Millisecond) }
-	since := [3]int64{0, 1, 2}
+	since := [languageCount]int64{0, 1, 2, 3}
 	now := int64(0)
 	var history []turn
 	for i := range n {
-		t := turn{language: languages[(i+random.IntN(2))%3], fence: uint64(1000 + i)}
+		t := turn{language: languages[(i+random.IntN(2))%len(languages)], fence: uint64(1000 + i)}
 		now = max(now, since[t.language]) + between(1, 30)
 		t.waiting, t.acquired = since[t.language], now
 		now += between(10, 40)

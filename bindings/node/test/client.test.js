@@ -123,7 +123,7 @@ describe("using", () => {
     const server = await startRedis(t);
     const redlock = await client(t, server);
     let ended = false;
-    const lost = redlock.mutex("x", { ttlMs: 100 }).using(async (held) => {
+    const lost = redlock.mutex("x", { ttlMs: 100, autoRenew: false }).using(async (held) => {
       await new Promise((resolve) => held.signal.addEventListener("abort", resolve));
       await setTimeout(20);
       ended = true;
