@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -98,6 +99,12 @@ func infoField(info, name string) string {
 	return ""
 }
 
+// queued calls a script with all keys of a lock.
+func queued(sha, key string, args ...any) []any {
+	side := "{" + key + "}:redlock:mutex:"
+	return slices.Concat([]any{"EVALSHA", sha, 4, key, side + "queue:" + key, side + "places:" + key, side + "fence:" + key}, args)
+}
+
 // cost is the server's own time for one call of a command, by its statistics.
 type cost struct {
 	what         string
@@ -106,16 +113,16 @@ type cost struct {
 
 // costs measures what the server needs for the commands that the contestants send, over so many calls of each.
 func (s *server) costs(ctx context.Context, calls int) ([]cost, error) {
-	const token, ttl, fenceTTL = "rl0:AAAAAAAAAAAAAAAAAAAAAA:benchmark/12345/go", "10000", "600000"
+	const token, ttl, fenceTTL = "rl1:AAAAAAAAAAAAAAAAAAAAAA:benchmark/12345/go", "10000", "600000"
 	commands := []struct {
 		what string
 		args func(key string) []any
 	}{
-		{"acquire with fencing", func(key string) []any {
-			return []any{"EVALSHA", s.acquire, 2, key, "{" + key + "}:redlock:mutex:fence:" + key, token, ttl, fenceTTL, ""}
-		}},
-		{"release", func(key string) []any { return []any{"EVALSHA", s.release, 1, key, token} }},
-		{"acquire without fencing", func(key string) []any { return []any{"EVALSHA", s.acquire, 1, key, token, ttl, fenceTTL, ""} }},
+		{"acquire with queue and fencing", func(key string) []any { return queued(s.acquire, key, token, ttl, fenceTTL, "", "client", "1", "3000") }},
+		{"release", func(key string) []any { return queued(s.release, key, token) }},
+		{"acquire with queue, without fencing", func(key string) []any { return queued(s.acquire, key, token, ttl, "0", "", "client", "1", "3000") }},
+		{"release", func(key string) []any { return queued(s.release, key, token) }},
+		{"acquire without queue and fencing", func(key string) []any { return []any{"EVALSHA", s.acquire, 1, key, token, ttl, fenceTTL, ""} }},
 		{"release", func(key string) []any { return []any{"EVALSHA", s.release, 1, key, token} }},
 		{"SET NX PX", func(key string) []any { return []any{"SET", key, token, "NX", "PX", ttl} }},
 		{"compare-and-delete", func(key string) []any { return []any{"EVALSHA", s.compareAndDelete, 1, key, token} }},

@@ -238,9 +238,9 @@ def test_the_prefix(url: str, server: redis.Redis, name: str) -> None:
 
 
 def test_options_of_later_versions_are_refused(name: str) -> None:
-    with Client(["redis://127.0.0.1:1", "redis://127.0.0.1:2"]) as client:
-        with pytest.raises(libredlock.Unsupported):
-            client.mutex(name, queue=True).acquire()
+    nodes = ["redis://127.0.0.1:1", "redis://127.0.0.1:2"]
+    with Client(nodes) as client, pytest.raises(libredlock.Unsupported):
+        client.mutex(name, queue=True).acquire()
 
 
 def test_no_node_answers(name: str) -> None:

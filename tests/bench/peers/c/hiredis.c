@@ -27,12 +27,15 @@ void hiredis_prepare(const struct setup *setup, bool scripts) {
     }
 }
 
+/* The queue, the places and the fence counter of a lock, whose name is given twice for each. */
+#define SIDE_KEYS "{%s}:redlock:mutex:queue:%s {%s}:redlock:mutex:places:%s {%s}:redlock:mutex:fence:%s"
+
 static void append_acquire(redisContext *connection, int caller) {
     char name[NAME_SIZE];
     lock_name(name, caller);
     if (with_scripts) {
-        redisAppendCommand(connection, "EVALSHA %s 2 %s {%s}:redlock:mutex:fence:%s %s %d %d %s", server.acquire, name, name,
-                           name, TOKEN, TTL_MS, FENCE_TTL_MS, "");
+        redisAppendCommand(connection, "EVALSHA %s 4 %s " SIDE_KEYS " %s %d %d %s benchmarkbenchmarkbench 123456789012 3000",
+                           server.acquire, name, name, name, name, name, name, name, TOKEN, TTL_MS, FENCE_TTL_MS, "");
     } else {
         redisAppendCommand(connection, "SET %s %s NX PX %d", name, TOKEN, TTL_MS);
     }
@@ -41,8 +44,12 @@ static void append_acquire(redisContext *connection, int caller) {
 static void append_release(redisContext *connection, int caller) {
     char name[NAME_SIZE];
     lock_name(name, caller);
-    const char *script = with_scripts ? server.release : server.compare_and_delete;
-    redisAppendCommand(connection, "EVALSHA %s 1 %s %s", script, name, TOKEN);
+    if (with_scripts) {
+        redisAppendCommand(connection, "EVALSHA %s 4 %s " SIDE_KEYS " %s", server.release, name, name, name, name, name, name,
+                           name, TOKEN);
+    } else {
+        redisAppendCommand(connection, "EVALSHA %s 1 %s %s", server.compare_and_delete, name, TOKEN);
+    }
 }
 
 /* Ends the program unless a reply says yes: OK, 1, or an array that begins with 1. */

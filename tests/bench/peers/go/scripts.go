@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -11,7 +12,7 @@ import (
 const pipelines = 8
 
 // token is as long as one of libredlock's; making it costs this contestant nothing.
-const token = "rl0:AAAAAAAAAAAAAAAAAAAAAA:benchmark/12345/go"
+const token = "rl1:AAAAAAAAAAAAAAAAAAAAAA:benchmark/12345/go"
 
 // prepareScripts is the limit for anything that sends libredlock's scripts by go-redis: a lone caller sends the
 // bare commands; many are not callers at all, but a few goroutines that send as many commands in
@@ -42,10 +43,12 @@ type bare struct {
 
 func newBare(s setup, caller int) bare {
 	key := name(caller)
-	fence := "{" + key + "}:redlock:mutex:fence:" + key
+	side := func(role string) string { return "{" + key + "}:redlock:mutex:" + role + ":" + key }
+	keys := []any{"4", key, side("queue"), side("places"), side("fence")}
 	return bare{
-		acquire: []any{"EVALSHA", s.acquire, "2", key, fence, token, ttl.Milliseconds(), (600 * time.Second).Milliseconds(), ""},
-		release: []any{"EVALSHA", s.release, "1", key, token},
+		acquire: slices.Concat([]any{"EVALSHA", s.acquire}, keys,
+			[]any{token, ttl.Milliseconds(), (600 * time.Second).Milliseconds(), "", "benchmarkbenchmarkbench", "123456789012", "3000"}),
+		release: slices.Concat([]any{"EVALSHA", s.release}, keys, []any{token}),
 	}
 }
 

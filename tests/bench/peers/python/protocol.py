@@ -24,7 +24,7 @@ FENCE_TTL_MS = 600_000
 PIPELINES = 8
 
 # A token as long as those of libredlock; making it costs whoever sends bare scripts nothing.
-HOLDER = "rl0:AAAAAAAAAAAAAAAAAAAAAA:benchmark/12345/python"
+HOLDER = "rl1:AAAAAAAAAAAAAAAAAAAAAA:benchmark/12345/python"
 
 
 @dataclass(frozen=True)
@@ -42,18 +42,25 @@ class Setup:
 
     def acquire_command(self, caller: int) -> tuple[object, ...]:
         """The very command that libredlock sends, with fencing."""
-        key = lock_name(caller)
-        fence = f"{{{key}}}:redlock:mutex:fence:{key}"
-        return ("EVALSHA", self.acquire, 2, key, fence, HOLDER, TTL_MS, FENCE_TTL_MS, "")
+        waiting = ("benchmarkbenchmarkbench", 123456789012, 3000)
+        lease = (HOLDER, TTL_MS, FENCE_TTL_MS, "")
+        return ("EVALSHA", self.acquire, 4, *lock_keys(caller), *lease, *waiting)
 
     def release_command(self, caller: int) -> tuple[object, ...]:
         """The one that gives the lock back."""
-        return ("EVALSHA", self.release, 1, lock_name(caller), HOLDER)
+        return ("EVALSHA", self.release, 4, *lock_keys(caller), HOLDER)
 
 
 def lock_name(caller: int) -> str:
     """The name of one caller's lock: nobody else wants it."""
     return f"bench:{caller:04}"
+
+
+def lock_keys(caller: int) -> tuple[str, ...]:
+    """The keys of that lock: its own, the queue, the places and the fence counter."""
+    name = lock_name(caller)
+    sides = (f"{{{name}}}:redlock:mutex:{role}:{name}" for role in ("queue", "places", "fence"))
+    return name, *sides
 
 
 def check(granted: object) -> None:
