@@ -209,6 +209,9 @@ func (a *attempt) answered(m *Machine, c *call, v vote, values []Value) {
 		a.cleanup.settled(m, c.node, v.answer == yes || a.placed)
 	case a.hold.state == held:
 		m.extend(a.hold)
+		if r := a.hold.renewal; r != nil {
+			r.join(m, c.node)
+		}
 	case a.votes[c.node].answer == pending || v.answer == yes: // a late yes counts, a late no changes nothing
 		if v.answer == yes && a.hold.state == raising && a.grants[c.node].fence > a.fence {
 			// The token was chosen before this grant. On a node whose counter is past it another may have it too.

@@ -10,12 +10,17 @@ type renewal struct {
 	over    bool
 	won     bool
 	args    []string
-	retried []bool // nodes that were asked a second time
-	gone    []bool // nodes that have forgotten the hold
+	nodes   []renewing
 
-	oneVote    [1]vote
-	oneRetried [1]bool
-	oneGone    [1]bool
+	oneVote [1]vote
+	oneNode [1]renewing
+}
+
+// renewing is how far a renewal is at one node.
+type renewing struct {
+	later   bool // it waits for the answer to the acquire: it could overtake it, find nothing, and be undone by it
+	retried bool // asked a second time
+	gone    bool // the node has forgotten the hold
 }
 
 func (m *Machine) renew(e *Renew) {
@@ -68,12 +73,7 @@ func (m *Machine) beginRenewal(h *hold, op OpID) {
 		round: round{wait: wait, ttl: h.lock.ttl},
 		args:  h.lock.renewCommand(h.attempt.token),
 	}
-	r.votes, r.retried, r.gone = perNode(n, &r.oneVote), perNode(n, &r.oneRetried), perNode(n, &r.oneGone)
-	for i, g := range h.attempt.grants {
-		if g.asked { // the renewal could overtake it, find nothing, and be undone by it
-			r.votes[i] = vote{answer: noAnswer, cause: "no answer to the acquire yet"}
-		}
-	}
+	r.votes, r.nodes = perNode(n, &r.oneVote), perNode(n, &r.oneNode)
 	if h.renewal != nil {
 		h.renewal.stop(m)
 	}
@@ -83,7 +83,25 @@ func (m *Machine) beginRenewal(h *hold, op OpID) {
 	if op != 0 {
 		m.owed[op] = r
 	}
-	m.ask(&r.round, r, r, script.MutexRenew, r.args)
+	for node, g := range h.attempt.grants {
+		r.nodes[node].later = g.asked
+		if !g.asked {
+			r.send(m, node)
+		}
+	}
+	m.timers.set(&r.timer, r, m.now.add(r.wait))
+}
+
+func (r *renewal) send(m *Machine, node int) {
+	m.send(call{asker: r, node: node, script: script.MutexRenew, args: r.args, wait: r.wait, ttl: r.ttl})
+}
+
+// join asks a node that has answered the acquire at last.
+func (r *renewal) join(m *Machine, node int) {
+	if n := &r.nodes[node]; n.later {
+		n.later = false
+		r.send(m, node)
+	}
 }
 
 // extend takes over what the nodes' leases say about the deadline.
@@ -143,7 +161,7 @@ func (r *renewal) answered(m *Machine, c *call, v vote, _ []Value) {
 			g.end = max(g.end, leaseEnd(c.sent, c.ttl))
 			m.extend(h)
 		case v.answer == no && c.code == script.Gone:
-			r.gone[c.node] = true
+			r.nodes[c.node].gone = true
 			if r.won {
 				m.regrant(h, c.node)
 			}
@@ -152,9 +170,9 @@ func (r *renewal) answered(m *Machine, c *call, v vote, _ []Value) {
 	if r.over {
 		return
 	}
-	if (c.fault == Unknown || c.fault == Refused) && !r.retried[c.node] {
-		r.retried[c.node] = true
-		m.send(call{asker: r, node: c.node, script: script.MutexRenew, args: r.args, wait: r.wait, ttl: r.ttl})
+	if n := &r.nodes[c.node]; (c.fault == Unknown || c.fault == Refused) && !n.retried {
+		n.retried = true
+		r.send(m, c.node)
 		return
 	}
 	r.votes[c.node] = v
@@ -174,8 +192,8 @@ func (r *renewal) decide(m *Machine) {
 		h.trouble, h.unconfirmed = "", false
 		r.end(m, Outcome{Status: OK, Deadline: h.deadline})
 		m.planRenewal(h)
-		for node, gone := range r.gone {
-			if gone {
+		for node := range r.nodes {
+			if r.nodes[node].gone {
 				m.regrant(h, node)
 			}
 		}
