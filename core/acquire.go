@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"strconv"
 
 	"github.com/libredlock/libredlock/core/script"
@@ -22,6 +23,9 @@ type hold struct {
 	limited     bool     // Wait is not 0
 	limit       Time     // of the wait
 	next        Time     // attempt, while pausing
+	retryDelay  Duration // before it: so long,
+	retryJitter Duration // and up to this longer
+	maxTries    int      // 0: as many as the limit allows
 	backoff     Duration // before the next attempt that found too few nodes; 0: the last one did not
 	badSince    Time     // since when it finds too few nodes, if backoff is not 0
 	lastFailure *Outcome // of the attempt before; nil: none has ended yet
@@ -44,6 +48,7 @@ type attempt struct {
 	round
 	hold    *hold
 	token   string
+	begun   Time
 	fence   int64 // what a quorum agrees on
 	grants  []grant
 	placed  bool     // it may have a place in the queue
@@ -61,7 +66,12 @@ type grant struct {
 	open    bool  // whether it takes effect is not known: no answer, or an unknown outcome
 	end     Time  // of the lease there
 	fence   int64 // the counter there
+
+	// Of a refusal: what stands at the key, for how long, and what it will tell. See refusal() in mutex.lua.
 	retryIn Duration
+	turn    int64
+	rivals  int64
+	holder  string
 }
 
 func (m *Machine) acquire(e *Acquire) {
@@ -74,6 +84,8 @@ func (m *Machine) acquire(e *Acquire) {
 		limit: m.now.add(e.Wait),
 	}
 	h.limited = e.Wait != 0
+	h.maxTries = e.Retry.MaxTries
+	h.retryDelay, h.retryJitter = cmp.Or(e.Retry.Delay, retryDelay), cmp.Or(e.Retry.Jitter, e.Retry.Delay, retryDelay)
 	h.autoRenew = e.AutoRenew != Off
 	h.maxHold = e.MaxHold
 	if h.lock.ttl == 0 {
@@ -81,6 +93,7 @@ func (m *Machine) acquire(e *Acquire) {
 	}
 	h.lock.fencing = e.Fencing != Off
 	h.lock.queued = e.Queue != Off && len(m.config.Nodes) == 1
+	h.lock.announced = e.Queue != Off && len(m.config.Nodes) > 1
 	if h.lock.fencing || h.lock.queued {
 		h.lock.side = sideKeysOf(h.lock.key)
 	}
@@ -111,8 +124,8 @@ func (m *Machine) checkAcquire(e *Acquire, h *hold) (Status, string) {
 		return status, wrong
 	}
 	switch {
-	case e.Queue == On && len(m.config.Nodes) > 1:
-		return Unsupported, "this version has no queue on several nodes yet"
+	case e.Queue != Off && e.Retry != Retry{}:
+		return Invalid, "retry_delay, retry_jitter and max_tries are for a wait without the queue: set queue to off"
 	case e.MaxHold != 0 && e.MaxHold < MinTTL:
 		return Invalid, "max_hold is " + milliseconds(e.MaxHold) + "; at least " + milliseconds(MinTTL) + ", or 0 for no limit, are allowed"
 	case e.Wait < 0:
@@ -121,6 +134,12 @@ func (m *Machine) checkAcquire(e *Acquire, h *hold) (Status, string) {
 		room := MaxWhoBytes - len(m.config.Who) - 1
 		return Invalid, "the metadata takes " + strconv.Itoa(len(h.who)-len(m.config.Who)-1) +
 			" bytes when percent-encoded; at most " + strconv.Itoa(room) + " are allowed here"
+	case e.Retry.Delay != 0 && (e.Retry.Delay < Millisecond || e.Retry.Delay > retryMost):
+		return Invalid, "retry_delay is " + milliseconds(e.Retry.Delay) + "; 1 ms to 1 h are allowed"
+	case e.Retry.Jitter < 0 || e.Retry.Jitter > retryMost:
+		return Invalid, "retry_jitter is " + milliseconds(e.Retry.Jitter) + "; 0 to 1 h are allowed"
+	case e.Retry.MaxTries < 0:
+		return Invalid, "max_tries is negative; 0 tries until the wait ends"
 	case h.limited && m.waiters >= MaxWaiters:
 		return Invalid, "more than " + strconv.Itoa(MaxWaiters) + " requests wait in this client"
 	}
@@ -153,12 +172,13 @@ func checkTTL(ttl Duration) string {
 // attempt asks all nodes at once.
 func (m *Machine) attempt(h *hold) {
 	n := len(m.config.Nodes)
-	prefix := tokenPrefix
-	if h.lock.queued {
-		prefix = queuedPrefix
+	prefix := silentPrefix
+	if h.lock.queued || h.lock.announced {
+		prefix = tellingPrefix
 	}
 	a := &attempt{
 		hold:  h,
+		begun: m.now,
 		token: newToken(prefix, h.seed, h.attempts, h.who),
 		round: round{wait: m.config.nodeTimeout(h.lock.ttl), ttl: h.lock.ttl},
 	}
@@ -168,13 +188,16 @@ func (m *Machine) attempt(h *hold) {
 	}
 	h.attempts++
 	h.attempt = a
+	if c := m.contests[h.lock.key]; c != nil && h.contends() {
+		clear(c.free)
+	}
 	m.ask(&a.round, a, a, script.MutexAcquire, m.attemptCommand(h, a))
 }
 
 func (m *Machine) attemptCommand(h *hold, a *attempt) []string {
 	unresolved := m.unresolved(h.lock.key)
 	switch {
-	case h.waitsInLine():
+	case h.takesPlace():
 		m.queue.places[a.token] = a
 		return h.lock.queuedCommand(a.token, m.queue.client, m.now, unresolved)
 	case h.lock.queued:
@@ -241,9 +264,12 @@ func (a *attempt) settle(m *Machine, c *call, v vote, values []Value) vote {
 		if left, ok := integers(values, 1); ok && left[0].Int >= 0 {
 			g.retryIn = Duration(left[0].Int+1) * Millisecond
 		}
-		if told, ok := integers(values, 2); ok && c.code == script.No && a.hold.waitsInLine() {
+		if told, ok := integers(values, 2); ok && c.code == script.No && a.hold.takesPlace() {
 			a.placed, g.granted = true, true // from now on it may be handed over at any moment
 			a.turn = told[1].Int
+		}
+		if told, ok := integers(values, 3); ok && len(values) == 4 && values[3].IsString {
+			g.turn, g.rivals, g.holder = told[1].Int, told[2].Int, values[3].Str
 		}
 	case noAnswer:
 		g.granted = g.granted || c.fault == ErrorReply // a script that failed may have got halfway

@@ -45,8 +45,8 @@ const (
 const (
 	DefaultTTL              = 10 * Second
 	DefaultUnavailableAfter = 10 * Second
-	retryMin                = 50 * Millisecond // between two attempts of a waiter that was refused,
-	retryMax                = 100 * Millisecond
+	retryDelay              = 50 * Millisecond // between two attempts of a waiter that polls, and up to as long again
+	retryMost               = 3600 * Second
 	backoffMin              = 100 * Millisecond // and of one that found too few nodes
 	backoffMax              = 2 * Second
 	undoAgainAfter          = 1 * Second // protocol: at once, after 1 s and after ttl/2

@@ -48,11 +48,18 @@ type (
 		Wait      Duration // 0 tries once; Forever waits without limit
 		Fencing   Toggle   // default on
 		AutoRenew Toggle   // default on: the machine extends the lease until the release
-		Queue     Toggle   // default on with one node, off with several, where on is UNSUPPORTED in this version
+		Queue     Toggle   // default on: who waits is told of a release, with one node in the order of arrival; off: it polls, and tells nobody
+		Retry     Retry    // how it polls
 		MaxHold   Duration // since the grant: then it is lost, renewed or not; 0: no limit
 		Metadata  string   // shown by Inspect beside host, pid and language
 		Seed      [16]byte // from a CSPRNG, fresh for each Acquire: its tokens and its jitter derive from it
 		Wall      int64    // the wall clock in microseconds since 1970: proposes fencing tokens on a quorum
+	}
+	// Retry is how an acquire polls whose Queue is Off.
+	Retry struct {
+		Delay    Duration // between two attempts; 0: 50 ms
+		Jitter   Duration // up to this is added, at random; 0: as long as the delay
+		MaxTries int      // then the last refusal is the outcome; 0: as many as Wait allows
 	}
 	// Renew extends a hold to ttl from now; a ttl of 0 means the one it was acquired or last renewed with.
 	Renew struct {

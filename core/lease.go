@@ -5,12 +5,12 @@ import "github.com/libredlock/libredlock/core/script"
 // renewal extends a hold on all nodes: for its owner, or because it is due.
 type renewal struct {
 	round
-	hold    *hold
-	op      OpID // of the owner's request; 0 if there is none, or no more
-	over    bool
-	won     bool
-	args    []string
-	nodes   []renewing
+	hold  *hold
+	op    OpID // of the owner's request; 0 if there is none, or no more
+	over  bool
+	won   bool
+	args  []string
+	nodes []renewing
 
 	oneVote [1]vote
 	oneNode [1]renewing

@@ -13,6 +13,7 @@ type lock struct {
 	side *sideKeys
 	// fencing and queued tell what of the side keys is in use.
 	fencing, queued bool
+	announced       bool // on several nodes: its release is published to those who wait
 }
 
 // sideKeys are the other keys of a lock, on the same cluster slot as its own.

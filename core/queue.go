@@ -32,12 +32,15 @@ type line struct {
 
 const wakeChannel = "redlock:wake:"
 
-// waitsInLine tells whether an acquire may wait, and does so in the queue.
-func (h *hold) waitsInLine() bool { return h.lock.queued && h.limited }
+// takesPlace tells whether an acquire may wait, and does so in the queue.
+func (h *hold) takesPlace() bool { return h.lock.queued && h.limited }
+
+// waitsInLine tells whether an acquire waits behind those of its client.
+func (h *hold) waitsInLine() bool { return h.takesPlace() || h.contends() }
 
 // line puts a new acquire at the end of its client's line. The first attempts.
 func (m *Machine) line(h *hold, e *Acquire) {
-	if m.queue.client == "" {
+	if m.queue.client == "" && h.takesPlace() {
 		m.queue.client = script.Digest("libredlock client " + string(e.Seed[:]))[:secretBytes]
 	}
 	l := m.queue.lines[h.lock.key]
@@ -79,7 +82,7 @@ func (m *Machine) leaveLine(h *hold, o Outcome) {
 		l.ended--
 	}
 	if len(l.holds) == 0 || m.closing != nil {
-		delete(m.queue.lines, h.lock.key)
+		m.endLine(h.lock.key)
 		return
 	}
 	if o.Status == Unavailable && h.limit == Never || o.Status == Unsupported || o.Status == WrongKind {
@@ -96,11 +99,18 @@ func (m *Machine) leaveLine(h *hold, o Outcome) {
 	}
 }
 
+func (m *Machine) endLine(key string) {
+	delete(m.queue.lines, key)
+	if c := m.contests[key]; c != nil {
+		c.leave(m)
+	}
+}
+
 // spread lets those fail with the one before them who would only find out the same, one after the other. Who has a limit
 // bears nodes that fail until then.
 func (m *Machine) spread(h *hold, o Outcome) {
 	l := m.queue.lines[h.lock.key]
-	delete(m.queue.lines, h.lock.key)
+	m.endLine(h.lock.key)
 	var rest []*hold
 	for _, next := range l.holds {
 		switch {
@@ -175,7 +185,7 @@ func (m *Machine) planBeat(h *hold) {
 		h.next = m.now.add(period)
 	}
 	if a.turn == turnPoll {
-		h.next = min(h.next, m.now.add(h.jitter(retryMin, retryMax)))
+		h.next = min(h.next, m.now.add(h.jitter(h.retryDelay, h.retryDelay+h.retryJitter)))
 	}
 	if left := a.grants[0].retryIn; left > 0 && a.turn != 0 { // the holder's key expires then
 		h.next = min(h.next, m.now.add(left+h.jitter(0, 2*Millisecond)))
@@ -260,6 +270,10 @@ func (m *Machine) missBeat(h *hold, v vote) {
 
 // subscribed: what was published before was missed.
 func (m *Machine) subscribed(e *Subscribed) {
+	if key, ok := strings.CutPrefix(e.Channel, releasedChannel); ok {
+		m.hears(e.Node, key, true)
+		return
+	}
 	if m.queue.client == "" || e.Channel != wakeChannel+m.queue.client {
 		return
 	}
@@ -273,6 +287,10 @@ func (m *Machine) subscribed(e *Subscribed) {
 // message tells that the lock was handed over to one of our places. What makes no sense, or is no longer waited for, is
 // ignored: it is found out by a beat, or was undone.
 func (m *Machine) message(e *Message) {
+	if key, ok := strings.CutPrefix(e.Channel, releasedChannel); ok {
+		m.released(e.Node, key)
+		return
+	}
 	words := strings.SplitN(e.Payload, " ", 6)
 	if len(words) != 6 || words[0] != "mutex" || e.Channel != wakeChannel+m.queue.client {
 		return

@@ -17,7 +17,8 @@ type Machine struct {
 	owed     map[OpID]owner   // requests that have no outcome yet
 	calls    map[CallID]*call // calls that have no answer yet
 	queue    queue
-	spare    []*call // memory of calls that have one
+	contests map[string]*contest // by lock
+	spare    []*call             // memory of calls that have one
 	cleanups map[string][]*cleanup
 	nodes    []node
 
@@ -70,6 +71,7 @@ func New(config Config) (*Machine, *Error) {
 		owed:     map[OpID]owner{},
 		calls:    map[CallID]*call{},
 		queue:    queue{lines: map[string]*line{}, places: map[string]*attempt{}},
+		contests: map[string]*contest{},
 		cleanups: map[string][]*cleanup{},
 		nodes:    make([]node, len(config.Nodes)),
 	}, nil
@@ -122,8 +124,9 @@ func (m *Machine) Step(now Time, event Event) Effects {
 		m.subscribed(e)
 	case *Message:
 		m.message(e)
-	case *Dropped, *Tick:
-		// A message that is missed costs no more than a beat; a Tick has done its work in fire.
+	case *Dropped:
+		m.dropped(e)
+	case *Tick: // has done its work in fire
 	}
 	m.finishClose()
 	m.effects.Wake = m.timers.next()
@@ -224,6 +227,7 @@ func (c *closing) wake(m *Machine) {
 	clear(m.holds)
 	clear(m.queue.lines)
 	clear(m.queue.places)
+	clear(m.contests)
 }
 
 // milliseconds writes a duration for a message.

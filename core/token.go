@@ -9,12 +9,12 @@ import (
 	"github.com/libredlock/libredlock/core/script"
 )
 
-// A token is the value that stands at a lock's key: "rl1:" (its release hands over to the first in the queue) or "rl0:"
-// (to nobody), 22 characters of base64url, ":" and who. The random part of an acquire's nth attempt is its seed + n.
+// A token is the value that stands at a lock's key: "rl1:" (its release is told to those who wait: handed over to the
+// first in the queue, published on several nodes) or "rl0:" (it is not), 22 characters of base64url, ":" and who. The random part of an acquire's nth attempt is its seed + n.
 const (
-	queuedPrefix = "rl1:"
-	tokenPrefix  = "rl0:"
-	secretBytes  = 22
+	tellingPrefix = "rl1:"
+	silentPrefix  = "rl0:"
+	secretBytes   = 22
 )
 
 func newToken(prefix string, seed [16]byte, attempt int, who string) string {
@@ -23,7 +23,7 @@ func newToken(prefix string, seed [16]byte, attempt int, who string) string {
 		seed[i] = byte(sum)
 		attempt = attempt>>8 + sum>>8
 	}
-	token := make([]byte, 0, len(tokenPrefix)+secretBytes+1+MaxWhoBytes) // stays on the stack
+	token := make([]byte, 0, len(silentPrefix)+secretBytes+1+MaxWhoBytes) // stays on the stack
 	token = append(token, prefix...)
 	token = base64.RawURLEncoding.AppendEncode(token, seed[:])
 	token = append(token, ':')
@@ -32,9 +32,9 @@ func newToken(prefix string, seed [16]byte, attempt int, who string) string {
 
 // splitToken gives the random part and who, or the whole value and "" if another library wrote it.
 func splitToken(value string) (secret, who string) {
-	end := len(tokenPrefix) + secretBytes
-	if len(value) > end && (strings.HasPrefix(value, tokenPrefix) || strings.HasPrefix(value, queuedPrefix)) && value[end] == ':' {
-		return value[len(tokenPrefix):end], unescape(value[end+1:])
+	end := len(silentPrefix) + secretBytes
+	if len(value) > end && (strings.HasPrefix(value, silentPrefix) || strings.HasPrefix(value, tellingPrefix)) && value[end] == ':' {
+		return value[len(silentPrefix):end], unescape(value[end+1:])
 	}
 	return value, ""
 }

@@ -14,7 +14,7 @@ func TestTokensOfAttemptsDiffer(t *testing.T) {
 	for _, seed := range [][16]byte{{}, {15: 255}, {14: 255, 15: 250}, {13: 1, 14: 255, 15: 255}} {
 		seen := map[string]bool{}
 		for attempt := range 70_000 {
-			seen[newToken(tokenPrefix, seed, attempt, "who")] = true
+			seen[newToken(silentPrefix, seed, attempt, "who")] = true
 		}
 		require.Len(t, seen, 70_000)
 	}
@@ -22,7 +22,7 @@ func TestTokensOfAttemptsDiffer(t *testing.T) {
 
 func TestTokensCountFromTheSeed(t *testing.T) {
 	random := func(seed [16]byte, attempt int) []byte {
-		bytes, err := base64.RawURLEncoding.DecodeString(newToken(tokenPrefix, seed, attempt, "who")[4:26])
+		bytes, err := base64.RawURLEncoding.DecodeString(newToken(silentPrefix, seed, attempt, "who")[4:26])
 		require.NoError(t, err)
 		return bytes
 	}
@@ -37,7 +37,7 @@ func TestTokensCountFromTheSeed(t *testing.T) {
 }
 
 func TestTokensAreSplit(t *testing.T) {
-	token := newToken(tokenPrefix, [16]byte{1}, 0, "host/1/go/"+Escape("a: b/c%"))
+	token := newToken(silentPrefix, [16]byte{1}, 0, "host/1/go/"+Escape("a: b/c%"))
 	secret, who := splitToken(token)
 	require.Equal(t, token[4:26], secret)
 	require.Equal(t, "host/1/go/a: b/c%", who)

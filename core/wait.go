@@ -2,15 +2,16 @@ package core
 
 import "math/bits"
 
-// How an acquire waits, without a queue (queue.go) or when nodes fail, and how it ends.
+// How an acquire waits when it polls, or when nodes fail, and how it ends. See queue.go and contend.go for the other ways.
 
 // loseAttempt cleans up after an attempt and ends the request, or waits for the next attempt.
 func (m *Machine) loseAttempt(h *hold, failure Outcome) {
 	retryIn := m.pause(h, failure)
 	m.abandon(h.attempt)
 	final := failure.Status != Held && (failure.Status != Unavailable || inVain(h.attempt.votes))
+	tired := h.maxTries > 0 && h.attempts >= h.maxTries
 	weary := h.limit == Never && h.backoff > 0 && m.now >= h.badSince.add(m.config.UnavailableAfter)
-	if !h.limited || final || weary {
+	if !h.limited || final || tired || weary {
 		m.move(h, failed)
 		m.answerAcquire(h, failure)
 		return
@@ -31,7 +32,10 @@ func (m *Machine) pause(h *hold, failure Outcome) Duration {
 		return h.jitter(h.backoff/2, h.backoff)
 	}
 	h.backoff = 0
-	pause := h.jitter(retryMin, retryMax)
+	if h.contends() && failure.Status == Held {
+		return m.contend(h)
+	}
+	pause := h.jitter(h.retryDelay, h.retryDelay+h.retryJitter)
 	for _, g := range h.attempt.grants {
 		if g.retryIn > 0 { // the holder's key expires then
 			pause = min(pause, g.retryIn+h.jitter(0, 2*Millisecond))

@@ -1,7 +1,7 @@
 -- Put before every script of the mutex: what stands at a lock's key, its fence counter, and the queue before it.
 --
 -- KEYS 1 lock | 1 lock  2 fence counter | 1 lock  2 queue  3 places  4 fence counter
--- Without the queue's keys a script neither sees nor serves it. The queue is a list of tokens, the longest waiting first. The hash of
+-- Without the queue's keys a script neither sees nor serves it: the lock is one of several, or its clients poll. The queue is a list of tokens, the longest waiting first. The hash of
 -- places has for each: until when it lives, when it was last heard of and since when it waits, in µs of the server; when its
 -- client last sent that, in the client's own µs; its ttl and its fence counter's ttl (0: without fencing) in ms; and the client.
 local queue, places = KEYS[3] and KEYS[2], KEYS[3]
@@ -100,12 +100,18 @@ local function wait(token, sent, life, ttl, keep, client)
   redis.call("PEXPIRE", places, QUEUE_KEEP)
 end
 
--- What one that waits, or may not, is told: for how long the lock is another's, -1 if nobody knows, and its turn, which
--- is 1 for the first in the queue, 2 for the first if nobody will hand over to it, and 0 for all others.
+-- Where a release is published that hands over to nobody.
+local released = "redlock:released:" .. KEYS[1]
+
+-- What one that waits, or may not, is told: for how long the lock is another's, -1 if nobody knows, and what its release will tell
+-- those who wait: 1 if it hands over or publishes that, 2 if it is silent. With a queue that is for the first in it, 0 for all others.
+-- Without a queue: how many clients listen, and a name for the holder, to see whether other nodes have the same one.
 local function refusal(token, holder)
-  local turn = 0
-  if first() == token then
+  local left, turn = math.max(redis.call("PTTL", KEYS[1]), -1), 0
+  if not queue or first() == token then
     turn = string.sub(holder, 1, 4) == "rl1:" and 1 or 2
   end
-  return {0, math.max(redis.call("PTTL", KEYS[1]), -1), turn}
+  if queue then return {0, left, turn} end
+  local listening = redis.pcall("PUBSUB", "NUMSUB", released)
+  return {0, left, turn, listening[2] or 1, string.sub(redis.sha1hex(holder), 1, 16)}
 end

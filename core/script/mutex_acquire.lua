@@ -4,8 +4,7 @@
 --      4 proposed fencing token in µs since 1970 ("" proposes the server's time)
 --      with a queue: 5 client ("" takes no place)  6 client's time of sending  7 ms that the place lives unheard of
 --      5... or 8... this client's tokens of attempts whose outcome it does not know
--- Reply {1, fencing token} taken | {0, ms until it expires or -1} another's | {3, type} another kind
---       with a queue {0, ms until it expires or -1, turn} another's: see refusal()
+-- Reply {1, fencing token} taken | {0, ...} another's: see refusal() | {3, type} another kind
 local token, ttl, keep = ARGV[1], ARGV[2], ARGV[3]
 
 local function ours(holder)
@@ -21,8 +20,7 @@ if head and head ~= token or not redis.call("SET", KEYS[1], token, "NX", "PX", t
   if other then return {3, other} end
   holder = holder or hand_over(token)
   if holder and not ours(holder) then
-    if not queue then return {0, redis.call("PTTL", KEYS[1])} end
-    if ARGV[5] ~= "" then wait(token, ARGV[6], ARGV[7], ttl, keep, ARGV[5]) end
+    if queue and ARGV[5] ~= "" then wait(token, ARGV[6], ARGV[7], ttl, keep, ARGV[5]) end
     return refusal(token, holder)
   end
   if holder == token then -- an earlier request for it, or a renewal, was faster

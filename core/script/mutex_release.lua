@@ -1,4 +1,4 @@
--- Gives up a mutex that was held, and hands it over to the first who waits.
+-- Gives up a mutex that was held, and hands it over to the first who waits, or tells those who do.
 -- KEYS 1 lock | 1 lock  2 queue  3 places  4 fence counter
 -- ARGV 1 token
 -- Reply {1} released | {0} another's | {2} gone | {3, type} another kind
@@ -6,5 +6,9 @@ local holder, other = look(KEYS[1])
 if other then return {3, other} end
 if holder and holder ~= ARGV[1] then return {0} end
 if holder then redis.call("DEL", KEYS[1]) end
-pcall(hand_over)
+if queue then
+  pcall(hand_over)
+elseif holder and string.sub(holder, 1, 4) == "rl1:" then
+  redis.pcall("PUBLISH", released, "mutex")
+end
 return {holder and 1 or 2}

@@ -83,3 +83,12 @@ func (w *world) publish(n *node, channel, payload string) {
 		})
 	}
 }
+
+func (w *world) listening(n *node, channel string) (count int64) {
+	for _, s := range w.subscriptions {
+		if s.node == n && s.channel == channel && s.on && !s.client.crashed {
+			count++
+		}
+	}
+	return count
+}

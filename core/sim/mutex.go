@@ -63,9 +63,9 @@ func (c *call) execute(called *script.Script) []core.Value {
 	case script.MutexInspect:
 		return c.inspect(holder, held)
 	case script.MutexForce:
-		return c.release(held, held && secretDigest(holder.text) == c.argv[0])
+		return c.force(holder, held)
 	case script.MutexRelease:
-		return c.release(held, held && holder.text == c.argv[0])
+		return c.release(holder, held)
 	}
 	switch {
 	case !held:
@@ -125,11 +125,8 @@ func (c *call) acquire(holder entry, held bool) []core.Value {
 	if !held || name == token || slices.Contains(c.argv[unresolved:], name) {
 		return c.grant(queued)
 	}
-	if c.queue == "" {
-		return integers(script.No, c.left(c.lock))
-	}
-	if client := c.argv[4]; client != "" {
-		c.wait(token, c.argv[5], number(c.argv[6]), number(c.argv[1]), c.argv[2], client)
+	if c.queue != "" && c.argv[4] != "" {
+		c.wait(token, c.argv[5], number(c.argv[6]), number(c.argv[1]), c.argv[2], c.argv[4])
 	}
 	return c.refusal(token, name)
 }
@@ -174,13 +171,32 @@ func (c *call) undo(holder entry, held bool) []core.Value {
 	return integers(script.Gone)
 }
 
-// release is the script of that name, and the one of force.
-func (c *call) release(held, named bool) []core.Value {
-	if held && !named {
+func (c *call) release(holder entry, held bool) []core.Value {
+	if held && holder.text != c.argv[0] {
 		return integers(script.No)
 	}
 	c.Delete(c.lock)
-	c.tryToHandOver()
+	switch {
+	case c.queue != "":
+		c.tryToHandOver()
+	case held && tells(holder.text):
+		c.publishRelease()
+	}
+	return removed(held)
+}
+
+func (c *call) force(holder entry, held bool) []core.Value {
+	if held && secretDigest(holder.text) != c.argv[0] {
+		return integers(script.No)
+	}
+	c.Delete(c.lock)
+	if !c.tryToHandOver() && held {
+		c.publishRelease()
+	}
+	return removed(held)
+}
+
+func removed(held bool) []core.Value {
 	if held {
 		return integers(script.Yes)
 	}

@@ -120,10 +120,22 @@ func (c *call) handOver(asking string) (holder string, fence int64, held bool) {
 	return token, fence, true
 }
 
-// tryToHandOver is a pcall of hand_over.
-func (c *call) tryToHandOver() {
+// tryToHandOver is a pcall of hand_over. It tells whether there is a new holder.
+func (c *call) tryToHandOver() (held bool) {
 	defer ignore()
-	c.handOver("")
+	_, _, held = c.handOver("")
+	return held
+}
+
+const releasedChannel = "redlock:released:"
+
+// tells is whether the release of a holder is told to those who wait.
+func tells(holder string) bool { return strings.HasPrefix(holder, "rl1:") }
+
+func (c *call) publishRelease() {
+	if c.Publish != nil {
+		c.Publish(releasedChannel+c.lock, "mutex")
+	}
 }
 
 func (c *call) wait(token, sent string, life, ttl int64, keep, client string) {
@@ -145,13 +157,21 @@ func (c *call) wait(token, sent string, life, ttl int64, keep, client string) {
 }
 
 func (c *call) refusal(token, holder string) []core.Value {
-	turn := int64(0)
-	if first, _, _ := c.first(); first == token {
-		if turn = 2; strings.HasPrefix(holder, "rl1:") {
-			turn = 1
-		}
+	left, turn := max(c.left(c.lock), -1), int64(2)
+	if tells(holder) {
+		turn = 1
 	}
-	return integers(script.No, max(c.left(c.lock), -1), turn)
+	if c.queue == "" {
+		listening := int64(0)
+		if c.Listening != nil {
+			listening = c.Listening(releasedChannel + c.lock)
+		}
+		return append(integers(script.No, left, turn, listening), core.Value{Str: script.Digest(holder)[:16], IsString: true})
+	}
+	if first, _, _ := c.first(); first != token {
+		turn = 0
+	}
+	return integers(script.No, left, turn)
 }
 
 func (c *call) beat() []core.Value {

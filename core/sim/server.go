@@ -17,6 +17,8 @@ type Server struct {
 
 	// Publish is called with every message that a script publishes, unless it is nil.
 	Publish func(channel, payload string)
+	// Listening counts the subscriptions to a channel; nil: there are none.
+	Listening func(channel string) int64
 
 	breakNext bool // the next acquire that succeeds fails behind its first write
 }

@@ -40,7 +40,17 @@ func TestAcquireIsRefused(t *testing.T) {
 	require.Nil(t, f.get(fence), "a refusal touches no counter")
 
 	f.Do("PERSIST", lock)
-	require.Equal(t, []any{0, -1}, f.acquire(mine, ttl))
+	name := script.Digest(other)[:16]
+	require.Equal(t, []any{0, -1, 2, 0, name}, f.acquire(mine, ttl), "its release is silent")
+
+	f.Do("SET", lock, "rl1:"+other[4:])
+	name = script.Digest("rl1:" + other[4:])[:16]
+	require.Equal(t, []any{0, -1, 1, 0, name}, f.acquire(mine, ttl), "its release is published, to nobody")
+	ears := f.Client().Subscribe(t.Context(), "redlock:released:"+lock)
+	defer ears.Close()
+	_, err := ears.Receive(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []any{0, -1, 1, 1, name}, f.acquire(mine, ttl))
 }
 
 // What this client may have taken without learning so counts as its own, and is replaced with the full ttl.

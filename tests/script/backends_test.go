@@ -129,7 +129,7 @@ func embedded(t *testing.T, now time.Time) (*miniredis.Miniredis, remote) {
 	return server, remote{client, true}
 }
 
-// ear hears what is published on the waiters' channels of a server.
+// ear hears what is published on the channels of a server.
 type ear struct {
 	t      *testing.T
 	client *redis.Client
@@ -137,7 +137,7 @@ type ear struct {
 }
 
 func listen(t *testing.T, client *redis.Client) *ear {
-	pubsub := client.PSubscribe(context.Background(), "redlock:wake:*")
+	pubsub := client.PSubscribe(context.Background(), "redlock:*")
 	t.Cleanup(func() { pubsub.Close() })
 	_, err := pubsub.Receive(context.Background()) // that it listens
 	require.NoError(t, err)

@@ -98,6 +98,7 @@ func (e *event) acquire(op core.OpID) *core.Acquire {
 	a := &core.Acquire{
 		Op: op, Kind: e.kind(), Name: e.text("name"), TTL: e.duration("ttl"), Wait: e.duration("wait"),
 		Fencing: e.toggle("fencing"), AutoRenew: e.toggle("auto_renew"), Queue: e.toggle("queue"),
+		Retry:   core.Retry{Delay: e.duration("retry_delay"), Jitter: e.duration("retry_jitter"), MaxTries: int(e.integer("max_tries"))},
 		MaxHold: e.duration("max_hold"), Metadata: e.text("metadata"),
 		Seed: [16]byte{byte(op)}, Wall: 1_700_000_000_000_000 + int64(e.at),
 	}
