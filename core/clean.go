@@ -155,7 +155,7 @@ func (c *cleanup) wake(m *Machine) {
 }
 
 // answered brings a node's answer to an undo or release.
-func (c *cleanup) answered(m *Machine, answered *call, v vote, _ []Value) {
+func (c *cleanup) answered(m *Machine, answered *call, v vote, values []Value) {
 	node := answered.node
 	d, g := &c.debts[node], &c.attempt.grants[node]
 	d.untold--
@@ -172,6 +172,9 @@ func (c *cleanup) answered(m *Machine, answered *call, v vote, _ []Value) {
 		}
 		if v.answer == no && d.unsure && m.now < g.end {
 			v.answer = yes // gone, or another's already: by our own release, since the lease there is not over
+		}
+		if heard, ok := integers(values, 1); ok && v.answer == yes {
+			m.yield(c.attempt.hold.lock.key, heard[0].Int, Duration(m.now-answered.sent))
 		}
 		if c.votes[node].answer != yes {
 			c.votes[node] = v

@@ -140,19 +140,52 @@ func sameQuorum(holders []string) bool {
 	return false
 }
 
+// yield is a lock that this client has just released while others wait for it: they come first.
+type yield struct {
+	key   string
+	timer timer // until then
+}
+
+// yield notes how many have heard of a release on some node, which took so long.
+func (m *Machine) yield(key string, heard int64, took Duration) {
+	if m.contests[key] != nil {
+		heard-- // this client itself
+	}
+	if heard <= 0 {
+		return
+	}
+	y := m.yields[key]
+	if y == nil {
+		y = &yield{key: key}
+		m.yields[key] = y
+	}
+	if until := m.now.add(spread(heard, took, 0)); y.timer.index == 0 || until > y.timer.at {
+		m.timers.set(&y.timer, y, until)
+	}
+}
+
+func (y *yield) wake(m *Machine) { delete(m.yields, y.key) }
+
 // draw is a random delay after which one of the rivals is likely to be the only one for as long as an attempt
-// takes. It is twice that for each of them, and doubles while nobody wins.
+// takes: one within twice that for each of them, doubled while nobody wins, and less for who has tried before, so that nobody
+// is always the last.
 func (c *contest) draw(h *hold) Duration {
 	if c.rivals <= 1 && c.splits == 0 {
 		return 0
 	}
-	took := min(max(c.took, contendTookMin), contendTookMax)
-	return h.jitter(0, min(2*took*Duration(c.rivals+1)<<min(c.splits, 6), contendMost))
+	return h.jitter(0, spread(c.rivals, c.took, c.splits)/Duration(max(1, min(h.attempts, patienceCounts))))
+}
+
+// spread is within what time so many rivals try again.
+func spread(rivals int64, took Duration, splits int) Duration {
+	took = min(max(took, contendTookMin), contendTookMax)
+	return min(2*took*Duration(rivals+1)<<min(splits, 6), contendMost)
 }
 
 const (
 	contendTookMin = 200 * Microsecond
 	contendTookMax = 50 * Millisecond
+	patienceCounts = 4 // attempts up to which another one makes the delay shorter
 )
 
 // wakeContender lets the first in line ask again, if it waits.

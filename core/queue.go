@@ -46,6 +46,12 @@ func (m *Machine) line(h *hold, e *Acquire) {
 	l := m.queue.lines[h.lock.key]
 	if l == nil {
 		m.queue.lines[h.lock.key] = &line{holds: []*hold{h}}
+		if y := m.yields[h.lock.key]; y != nil && h.contends() && y.timer.at < h.limit {
+			m.move(h, yielded)
+			h.next = y.timer.at
+			m.schedule(h)
+			return
+		}
 		m.attempt(h)
 		return
 	}
@@ -86,7 +92,7 @@ func (m *Machine) leaveLine(h *hold, o Outcome) {
 		return
 	}
 	if o.Status == Unavailable && h.limit == Never || o.Status == Unsupported || o.Status == WrongKind {
-		m.spread(h, o)
+		m.failTogether(h, o)
 		return
 	}
 	if next := l.holds[0]; next.state == behind {
@@ -106,9 +112,9 @@ func (m *Machine) endLine(key string) {
 	}
 }
 
-// spread lets those fail with the one before them who would only find out the same, one after the other. Who has a limit
+// failTogether lets those fail with the one before them who would only find out the same, one after the other. Who has a limit
 // bears nodes that fail until then.
-func (m *Machine) spread(h *hold, o Outcome) {
+func (m *Machine) failTogether(h *hold, o Outcome) {
 	l := m.queue.lines[h.lock.key]
 	m.endLine(h.lock.key)
 	var rest []*hold

@@ -31,6 +31,7 @@ const (
 	refused                  // this attempt can't win; another may
 	preceded                 // another acquire of this client waits for the same lock
 	placed                   // it can't win now, but waits for its turn
+	yielded                  // this client has just released it, and others wait
 	displaced                // its place is gone
 	inherited                // the one before it gave up and left it the place
 	due                      // time for the next attempt
@@ -42,7 +43,7 @@ const (
 	triggerCount
 )
 
-var triggerNames = [triggerCount]string{"granted", "split", "refused", "preceded", "placed", "displaced", "inherited", "due", "failed", "expired", "taken", "closed", "released"}
+var triggerNames = [triggerCount]string{"granted", "split", "refused", "preceded", "placed", "yielded", "displaced", "inherited", "due", "failed", "expired", "taken", "closed", "released"}
 
 type transition struct {
 	from state
@@ -56,6 +57,7 @@ var transitions = []transition{
 	{asking, refused, pausing},
 	{asking, preceded, behind},
 	{asking, placed, queued},
+	{asking, yielded, pausing},
 	{asking, failed, ended},
 	{behind, due, asking},
 	{behind, inherited, queued},

@@ -18,6 +18,7 @@ type Machine struct {
 	calls    map[CallID]*call // calls that have no answer yet
 	queue    queue
 	contests map[string]*contest // by lock
+	yields   map[string]*yield   // by lock
 	spare    []*call             // memory of calls that have one
 	cleanups map[string][]*cleanup
 	nodes    []node
@@ -72,6 +73,7 @@ func New(config Config) (*Machine, *Error) {
 		calls:    map[CallID]*call{},
 		queue:    queue{lines: map[string]*line{}, places: map[string]*attempt{}},
 		contests: map[string]*contest{},
+		yields:   map[string]*yield{},
 		cleanups: map[string][]*cleanup{},
 		nodes:    make([]node, len(config.Nodes)),
 	}, nil
@@ -228,6 +230,7 @@ func (c *closing) wake(m *Machine) {
 	clear(m.queue.lines)
 	clear(m.queue.places)
 	clear(m.contests)
+	clear(m.yields)
 }
 
 // milliseconds writes a duration for a message.

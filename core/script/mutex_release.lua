@@ -1,7 +1,7 @@
 -- Gives up a mutex that was held, and hands it over to the first who waits, or tells those who do.
 -- KEYS 1 lock | 1 lock  2 queue  3 places  4 fence counter
 -- ARGV 1 token
--- Reply {1} released | {0} another's | {2} gone | {3, type} another kind
+-- Reply {1} released, {1, clients that heard of it} where it is published | {0} another's | {2} gone | {3, type} another kind
 local holder, other = look(KEYS[1])
 if other then return {3, other} end
 if holder and holder ~= ARGV[1] then return {0} end
@@ -9,6 +9,7 @@ if holder then redis.call("DEL", KEYS[1]) end
 if queue then
   pcall(hand_over)
 elseif holder and string.sub(holder, 1, 4) == "rl1:" then
-  redis.pcall("PUBLISH", released, "mutex")
+  local heard = redis.pcall("PUBLISH", released, "mutex")
+  return {1, type(heard) == "number" and heard or 0}
 end
 return {holder and 1 or 2}

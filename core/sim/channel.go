@@ -65,11 +65,12 @@ func (s *subscription) drop() {
 }
 
 // publish takes a message to whoever listens; some of them never arrive.
-func (w *world) publish(n *node, channel, payload string) {
+func (w *world) publish(n *node, channel, payload string) (heard int64) {
 	for _, s := range w.subscriptions {
 		if s.node != n || s.channel != channel || !s.on || s.client.crashed {
 			continue
 		}
+		heard++
 		delay, ok := w.way(s.client, n)
 		if !ok {
 			continue
@@ -82,6 +83,7 @@ func (w *world) publish(n *node, channel, payload string) {
 			})
 		})
 	}
+	return heard
 }
 
 func (w *world) listening(n *node, channel string) (count int64) {

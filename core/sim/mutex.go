@@ -180,7 +180,7 @@ func (c *call) release(holder entry, held bool) []core.Value {
 	case c.queue != "":
 		c.tryToHandOver()
 	case held && tells(holder.text):
-		c.publishRelease()
+		return integers(script.Yes, c.publishRelease())
 	}
 	return removed(held)
 }

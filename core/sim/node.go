@@ -25,7 +25,7 @@ func newNode(w *world, index int) *node {
 	n := &node{world: w, index: index, name: "node " + strconv.Itoa(index)}
 	n.clock = newClock(w.rand, pick[int64](w.rand, 0, 3_000_000, 150_000_000))
 	n.server = NewServer(func() int64 { return epoch + n.clock.at(w.now) })
-	n.server.Publish = func(channel, payload string) { w.publish(n, channel, payload) }
+	n.server.Publish = func(channel, payload string) int64 { return w.publish(n, channel, payload) }
 	n.server.Listening = func(channel string) int64 { return w.listening(n, channel) }
 	w.logf(n.name, "clock %+v", n.clock)
 	if w.plan.ahead {

@@ -132,10 +132,11 @@ const releasedChannel = "redlock:released:"
 // tells is whether the release of a holder is told to those who wait.
 func tells(holder string) bool { return strings.HasPrefix(holder, "rl1:") }
 
-func (c *call) publishRelease() {
-	if c.Publish != nil {
-		c.Publish(releasedChannel+c.lock, "mutex")
+func (c *call) publishRelease() (heard int64) {
+	if c.Publish == nil {
+		return 0
 	}
+	return c.Publish(releasedChannel+c.lock, "mutex")
 }
 
 func (c *call) wait(token, sent string, life, ttl int64, keep, client string) {

@@ -15,8 +15,8 @@ type Server struct {
 	keys    map[string]entry
 	scripts map[string]*script.Script // those that it was sent, by their SHA
 
-	// Publish is called with every message that a script publishes, unless it is nil.
-	Publish func(channel, payload string)
+	// Publish is called with every message that a script publishes, and tells how many hear it; nil: nobody does.
+	Publish func(channel, payload string) (heard int64)
 	// Listening counts the subscriptions to a channel; nil: there are none.
 	Listening func(channel string) int64
 

@@ -31,7 +31,10 @@ type simulated struct {
 
 func simulate(now func() int64) *simulated {
 	s := &simulated{Server: sim.NewServer(now)}
-	s.Publish = func(channel, payload string) { s.messages = append(s.messages, channel+" "+payload) }
+	s.Publish = func(channel, payload string) int64 {
+		s.messages = append(s.messages, channel+" "+payload)
+		return 1 // the ear
+	}
 	return s
 }
 

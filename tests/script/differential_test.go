@@ -17,12 +17,13 @@ import (
 func TestThreeServersAgree(t *testing.T) {
 	real := start(t)
 	seen := map[string]int{}
+	realEar := listen(t, real.Client())
 	for seed := range uint64(40) {
 		mini, embeddedServer := embedded(t, time.Now())
 		simulation := simulate(func() int64 { return time.Now().UnixMicro() })
 		real.Do("FLUSHALL")
 		real.Do("SCRIPT", "FLUSH")
-		realEar, miniEar := listen(t, real.Client()), listen(t, embeddedServer.client)
+		miniEar := listen(t, embeddedServer.client)
 		w := &writer{
 			Rand: rand.New(rand.NewPCG(seed, 1)), now: time.Now, clocked: seed%2 == 0,
 			ttl: func(n int) int { return 60_000 * n }, lives: []string{"3000", "3000", "60000", "-1000"},
