@@ -119,7 +119,7 @@ func (c *call) read(e *Answer) (vote, []Value) {
 			answer:      noAnswer,
 			cause:       cause,
 			unsupported: e.Fault == ErrorReply && strings.HasPrefix(cause, "ERR unknown command"),
-			denied:      e.Fault == ErrorReply && slices.ContainsFunc(denials, func(d string) bool { return strings.HasPrefix(cause, d) }),
+			denied:      e.Fault == ErrorReply && denies(cause),
 		}, nil
 	}
 	if len(e.Reply) > 0 && !e.Reply[0].IsString {
@@ -139,6 +139,10 @@ func (c *call) read(e *Answer) (vote, []Value) {
 
 // denials are how errors begin that only a change of user, password, rights or database mends.
 var denials = []string{"WRONGPASS", "NOAUTH", "NOPERM", "ERR DB index", "ERR invalid password"}
+
+func denies(cause string) bool {
+	return slices.ContainsFunc(denials, func(d string) bool { return strings.HasPrefix(cause, d) })
+}
 
 // senseless makes an answer that no script gives a failure.
 func (c *call) senseless() vote {

@@ -173,8 +173,8 @@ func (c *cleanup) answered(m *Machine, answered *call, v vote, values []Value) {
 		if v.answer == no && d.unsure && m.now < g.end {
 			v.answer = yes // gone, or another's already: by our own release, since the lease there is not over
 		}
-		if heard, ok := integers(values, 1); ok && v.answer == yes {
-			m.yield(c.attempt.hold.lock.key, heard[0].Int, Duration(m.now-answered.sent))
+		if v.answer == yes {
+			m.told(c, answered, values)
 		}
 		if c.votes[node].answer != yes {
 			c.votes[node] = v
@@ -184,6 +184,20 @@ func (c *cleanup) answered(m *Machine, answered *call, v vote, values []Value) {
 	if c.finished() {
 		c.forget(m)
 	}
+}
+
+// told takes in how many have heard of a release, or why none could.
+func (m *Machine) told(c *cleanup, answered *call, values []Value) {
+	heard, ok := integers(values, 1)
+	if !ok {
+		return // nobody was to hear of it
+	}
+	m.yield(c.attempt.hold.lock.key, heard[0].Int, Duration(m.now-answered.sent))
+	n, mute := &m.nodes[answered.node], len(values) == 2 && values[1].IsString
+	if mute && !n.mute {
+		m.notice(Notice{Kind: NoticeHealth, Node: answered.node, Cause: "a release can't be published, so that waiters find it out up to a second later: " + values[1].Str})
+	}
+	n.mute = mute
 }
 
 // settled brings a node's late answer to the acquire itself.

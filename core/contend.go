@@ -1,9 +1,6 @@
 package core
 
-import (
-	"slices"
-	"strings"
-)
+import "slices"
 
 // Waiting on several nodes. No node can hand over there: each would choose its own next holder. So a release is published on every
 // node, and those who wait ask again when enough nodes may be free, each after a random delay that grows with their
@@ -220,11 +217,5 @@ func (m *Machine) hears(node int, key string, on bool) {
 	c.listening[node] = on
 	if on && countTrue(c.listening) == quorum(len(c.listening)) {
 		m.wakeContender(c)
-	}
-}
-
-func (m *Machine) dropped(e *Dropped) {
-	if key, ok := strings.CutPrefix(e.Channel, releasedChannel); ok {
-		m.hears(e.Node, key, false)
 	}
 }

@@ -146,7 +146,7 @@ type (
 		Node    int
 		Channel string
 	}
-	// Dropped tells that a subscription's connection broke; the driver reconnects by itself.
+	// Dropped tells that a subscription's connection broke, or that it was refused; the driver tries again by itself.
 	Dropped struct {
 		Node    int
 		Channel string

@@ -276,6 +276,9 @@ func (m *Machine) missBeat(h *hold, v vote) {
 
 // subscribed: what was published before was missed.
 func (m *Machine) subscribed(e *Subscribed) {
+	if e.Node >= 0 && e.Node < len(m.nodes) {
+		m.nodes[e.Node].deaf = false
+	}
 	if key, ok := strings.CutPrefix(e.Channel, releasedChannel); ok {
 		m.hears(e.Node, key, true)
 		return
@@ -287,6 +290,17 @@ func (m *Machine) subscribed(e *Subscribed) {
 		if first := m.queue.lines[key].holds[0]; first.state == queued {
 			m.beat(first)
 		}
+	}
+}
+
+// dropped: a message that is missed costs no more than a beat, or than asking again after a time. But one may be missing rights.
+func (m *Machine) dropped(e *Dropped) {
+	if key, ok := strings.CutPrefix(e.Channel, releasedChannel); ok {
+		m.hears(e.Node, key, false)
+	}
+	if e.Node >= 0 && e.Node < len(m.nodes) && denies(e.Cause) && !m.nodes[e.Node].deaf {
+		m.nodes[e.Node].deaf = true
+		m.notice(Notice{Kind: NoticeHealth, Node: e.Node, Cause: "releases can't be listened to, so that this client finds them out up to a second later: " + e.Cause})
 	}
 }
 

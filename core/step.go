@@ -33,6 +33,8 @@ type node struct {
 	facts  Facts
 	tooOld bool   // a server without what the scripts need
 	unfit  string // why its answers don't count; "" if they do
+	mute   bool   // it let no release be published the last time
+	deaf   bool   // it lets this client listen to nothing
 }
 
 // owner is what a request belongs to.

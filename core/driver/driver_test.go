@@ -135,6 +135,30 @@ func TestSubscriptionsAreConfirmedDroppedAndConfirmedAgain(t *testing.T) {
 	assert.Equal(t, int64(1), server.PubSubNumSub(ctx, "weather").Val()["weather"], "one connection for all channels")
 }
 
+func TestASubscriptionThatIsRefusedIsToldAndTriedAgain(t *testing.T) {
+	ctx := context.Background()
+	url, server := startRedis(t)
+	require.NoError(t, server.Do(ctx, "ACL", "SETUSER", "default", "resetchannels").Err())
+	d, r := record(t, url)
+	d.mu.Lock()
+	r.react = func(event core.Event) (effects core.Effects) {
+		if _, ok := event.(*core.Tick); ok {
+			effects.Subscriptions = []core.Subscription{{Channel: "news", On: true}}
+		}
+		return effects
+	}
+	d.mu.Unlock()
+	d.step(&core.Tick{})
+	next[*core.Tick](t, r)
+	next[*core.Connected](t, r)
+	dropped := next[*core.Dropped](t, r)
+	assert.Equal(t, "news", dropped.Channel)
+	assert.Contains(t, dropped.Cause, "NOPERM")
+
+	require.NoError(t, server.Do(ctx, "ACL", "SETUSER", "default", "allchannels").Err())
+	assert.Equal(t, "news", next[*core.Subscribed](t, r).Channel)
+}
+
 func TestAnUnwrittenCallIsRefusedAndAnUnansweredOneUnknown(t *testing.T) {
 	url, _ := startRedis(t)
 	call := core.Call{ID: 1, Args: []string{"EVAL", "while true do end", "0"}, Timeout: 50 * core.Millisecond}

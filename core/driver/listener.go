@@ -91,16 +91,39 @@ func (l *listener) receive(ctx context.Context) {
 		case isTimeout(err) && !quiet:
 			quiet = true
 			l.pubsub.Ping(untilTime(time.Now().Add(listenIdle)))
+		case isReply(err):
+			l.dropped(err)
+			pause(ctx, listenIdle)
+			l.askAgain()
 		default:
 			l.dropped(err)
 			quiet = false
 			if failures++; failures > 1 {
-				select {
-				case <-ctx.Done():
-				case <-time.After(listenAgain):
-				}
+				pause(ctx, listenAgain)
 			}
 		}
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+// askAgain subscribes to what the server has refused: the client's rights may have changed.
+func (l *listener) askAgain() {
+	l.mu.Lock()
+	var channels []string
+	for channel, on := range l.on {
+		if !on {
+			channels = append(channels, channel)
+		}
+	}
+	l.mu.Unlock()
+	if len(channels) > 0 {
+		l.pubsub.Subscribe(untilTime(time.Now().Add(listenIdle)), channels...)
 	}
 }
 
@@ -144,13 +167,13 @@ func (l *listener) confirm(channel string) bool {
 	return wanted
 }
 
-// dropped tells of every channel that was on.
+// dropped tells of every channel that was on, and if the server refuses one of those that are not, of these: it does not say which.
 func (l *listener) dropped(err error) {
-	_, why := classify(err, core.Call{})
+	fault, why := classify(err, core.Call{})
 	var events []core.Event
 	l.mu.Lock()
 	for channel, on := range l.on {
-		if on {
+		if on != (fault == core.ErrorReply) {
 			l.on[channel] = false
 			events = append(events, &core.Dropped{Node: l.node.index, Channel: channel, Cause: l.node.redact(why)})
 		}

@@ -69,6 +69,16 @@ local function first()
   return ""
 end
 
+local denied -- why a message could not be published
+
+-- Publishes a message, which is the last thing that a script does. Returns how many have heard it.
+local function tell(channel, message)
+  local heard = redis.pcall("PUBLISH", channel, message)
+  if type(heard) == "number" then return heard end
+  denied = heard.err
+  return 0
+end
+
 -- Makes the first that lives the holder of a lock that is free, and tells its client, unless it is the one that
 -- asks. Returns that holder and its fencing token; nil if nobody waits, "" if that is not known yet. An error leaves the place
 -- where it is: a script whose own work is done ignores it (pcall), and the next one that needs the lock meets it.
@@ -81,7 +91,7 @@ local function hand_over(asking)
   redis.call("SET", KEYS[1], token, "PX", text(math.min(tonumber(ttl), HANDED_OVER_MOST)))
   leave(token)
   if token ~= asking then
-    redis.pcall("PUBLISH", "redlock:wake:" .. client,
+    tell("redlock:wake:" .. client,
       table.concat({"mutex", token, sent, text(math.max(now - tonumber(heard), 0)), text(number), KEYS[1]}, " "))
   end
   return token, number

@@ -288,18 +288,28 @@ func TestUndoOfATokenInBothPlaces(t *testing.T) {
 // A user that may not publish hands over all the same. The waiter learns it by its next beat.
 func TestHandOverWithoutLeaveToPublish(t *testing.T) {
 	f := start(t)
-	for _, rules := range [][]any{{"+@all", "-publish", "allchannels"}, {"+@all", "resetchannels"}} {
+	for denial, rules := range map[string][]any{
+		"can't run this command":       {"+@all", "-publish", "allchannels"},
+		"can't publish to the channel": {"+@all", "resetchannels"},
+	} {
 		f.Do(append([]any{"ACL", "SETUSER", "limited", "reset", "on", "nopass", "allkeys"}, rules...)...)
 		client := redis.NewClient(&redis.Options{Network: f.Client().Options().Network, Addr: f.Client().Options().Addr, Username: "limited", Password: "x"})
 		t.Cleanup(func() { client.Close() })
 		require.ErrorContains(t, client.Publish(context.Background(), "redlock:wake:c1", "").Err(), "NOPERM")
 
+		f.Do("SET", lock, holder)
+		reply, err := evaluate(client, script.MutexRelease, []string{lock}, []any{holder})
+		require.NoError(t, err)
+		require.Equal(t, []any{1, 0}, reply[:2], "nor is a release published that hands over to nobody")
+		require.Contains(t, reply[2], denial)
+
 		f.Do("FLUSHALL")
 		f.enqueue(holder)
 		f.enqueue(first)
-		reply, err := evaluate(client, script.MutexRelease, all(), []any{holder})
+		reply, err = evaluate(client, script.MutexRelease, all(), []any{holder})
 		require.NoError(t, err)
-		require.Equal(t, []any{1}, reply)
+		require.Equal(t, []any{1, 0}, reply[:2])
+		require.Contains(t, reply[2], denial)
 		require.Equal(t, first, f.get(lock))
 		require.Equal(t, []any{1, f.number(fence)}, f.beat(first))
 
