@@ -75,9 +75,14 @@ type grant struct {
 }
 
 func (m *Machine) acquire(e *Acquire) {
+	kind, status, wrong := kindOf(e.Kind)
+	if wrong != "" {
+		m.fail(e.Op, status, wrong)
+		return
+	}
 	h := &hold{
 		id:    e.Op,
-		lock:  lock{key: m.config.Prefix + e.Name, ttl: e.TTL},
+		lock:  lock{kind: kind, key: m.config.Prefix + e.Name, ttl: e.TTL},
 		who:   m.config.Who,
 		seed:  e.Seed,
 		wall:  Time(e.Wall) - m.now,
@@ -95,7 +100,7 @@ func (m *Machine) acquire(e *Acquire) {
 	h.lock.queued = e.Queue != Off && len(m.config.Nodes) == 1
 	h.lock.announced = e.Queue != Off && len(m.config.Nodes) > 1
 	if h.lock.fencing || h.lock.queued {
-		h.lock.side = sideKeysOf(h.lock.key)
+		h.lock.side = sideKeysOf(h.lock.kind.name, h.lock.key)
 	}
 	if e.Metadata != "" {
 		h.who += "/" + Escape(e.Metadata)
@@ -120,9 +125,6 @@ func (m *Machine) acquire(e *Acquire) {
 
 // checkAcquire says what is wrong with a request; "" if nothing.
 func (m *Machine) checkAcquire(e *Acquire, h *hold) (Status, string) {
-	if status, wrong := checkKind(e.Kind); wrong != "" {
-		return status, wrong
-	}
 	switch {
 	case e.Queue != Off && e.Retry != Retry{}:
 		return Invalid, "retry_delay, retry_jitter and max_tries are for a wait without the queue: set queue to off"
@@ -147,16 +149,6 @@ func (m *Machine) checkAcquire(e *Acquire, h *hold) (Status, string) {
 		return Invalid, wrong
 	}
 	return Invalid, checkName(h.lock.key)
-}
-
-func checkKind(kind Kind) (Status, string) {
-	switch {
-	case kind < Mutex || kind > Multi:
-		return Invalid, "there is no such kind of lock"
-	case kind != Mutex:
-		return Unsupported, "this version has the mutex only"
-	}
-	return OK, ""
 }
 
 // wholeMs is what a server can be told of a duration.
@@ -191,7 +183,7 @@ func (m *Machine) attempt(h *hold) {
 	if c := m.contests[h.lock.key]; c != nil && h.contends() {
 		clear(c.free)
 	}
-	m.ask(&a.round, a, a, script.MutexAcquire, m.attemptCommand(h, a))
+	m.ask(&a.round, a, a, h.lock.kind.scripts.Acquire, m.attemptCommand(h, a))
 }
 
 func (m *Machine) attemptCommand(h *hold, a *attempt) []string {
@@ -217,10 +209,10 @@ func (a *attempt) wake(m *Machine) {
 // answered brings a node's answer to the attempt, or to its raise.
 func (a *attempt) answered(m *Machine, c *call, v vote, values []Value) {
 	switch c.script {
-	case script.MutexBeat:
+	case a.hold.lock.kind.scripts.Beat:
 		m.beaten(a, c, v, values)
 		return
-	case script.MutexRaise:
+	case a.hold.lock.kind.scripts.Raise:
 		if v.answer == yes {
 			a.grants[c.node].fence = max(a.grants[c.node].fence, a.fence)
 		}
@@ -344,7 +336,7 @@ func (m *Machine) raise(a *attempt) bool {
 	for i := range a.votes {
 		if a.votes[i].answer == yes && a.grants[i].fence < a.fence {
 			a.votes[i].answer = pending
-			m.send(call{asker: a, node: i, script: script.MutexRaise, args: args, wait: a.wait})
+			m.send(call{asker: a, node: i, script: h.lock.kind.scripts.Raise, args: args, wait: a.wait})
 		}
 	}
 	if h.state == asking {

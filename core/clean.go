@@ -44,7 +44,7 @@ type debt struct {
 func (m *Machine) abandon(a *attempt) {
 	m.timers.set(&a.timer, nil, Never)
 	delete(m.queue.places, a.token)
-	m.clean(a.hold, script.MutexUndo, 0)
+	m.clean(a.hold, a.hold.lock.kind.scripts.Undo, 0)
 }
 
 // clean begins a cleanup of a hold's attempt; op is the release that waits for it, or 0.

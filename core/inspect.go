@@ -17,7 +17,7 @@ type query struct {
 }
 
 func (m *Machine) inspect(e *Inspect) {
-	m.query(&query{op: e.Op}, e.Kind, e.Name, script.MutexInspect, "")
+	m.query(&query{op: e.Op}, e.Kind, e.Name)
 }
 
 func (m *Machine) forceRelease(e *ForceRelease) {
@@ -25,29 +25,30 @@ func (m *Machine) forceRelease(e *ForceRelease) {
 		m.fail(e.Op, Invalid, "the digest is not one that inspect shows: 40 hex digits")
 		return
 	}
-	m.query(&query{op: e.Op, force: true}, e.Kind, e.Name, script.MutexForce, e.Digest)
+	m.query(&query{op: e.Op, force: true}, e.Kind, e.Name, e.Digest)
 }
 
-func (m *Machine) query(q *query, kind Kind, name string, s *script.Script, digest string) {
-	l := lock{key: m.config.Prefix + name, ttl: DefaultTTL}
+func (m *Machine) query(q *query, kind Kind, name string, args ...string) {
+	known, status, wrong := kindOf(kind)
+	if wrong != "" {
+		m.fail(q.op, status, wrong)
+		return
+	}
+	l := lock{kind: known, key: m.config.Prefix + name, ttl: DefaultTTL}
 	if wrong := checkName(l.key); wrong != "" {
 		m.fail(q.op, Invalid, wrong)
 		return
 	}
-	if status, wrong := checkKind(kind); wrong != "" {
-		m.fail(q.op, status, wrong)
-		return
-	}
-	l.side, l.fencing, l.queued = sideKeysOf(l.key), true, true
-	args := l.command(s)
+	l.side, l.fencing, l.queued = sideKeysOf(known.name, l.key), true, true
+	s := known.scripts.Inspect
 	if q.force {
-		args = l.command(s, digest)
+		s = known.scripts.Force
 	}
 	wait := m.config.nodeTimeout(l.ttl)
 	q.round = round{votes: make([]vote, len(m.config.Nodes)), wait: wait}
 	q.result.Kind = kind
 	m.owed[q.op] = q
-	m.ask(&q.round, q, q, s, args)
+	m.ask(&q.round, q, q, s, l.command(s, args...))
 }
 
 func (q *query) answered(m *Machine, c *call, v vote, values []Value) {

@@ -204,7 +204,7 @@ func (m *Machine) beat(h *hold) {
 	a := h.attempt
 	m.send(call{
 		asker:  a,
-		script: script.MutexBeat,
+		script: h.lock.kind.scripts.Beat,
 		args:   h.lock.beatCommand(a.token, m.queue.client, m.now),
 		wait:   a.wait,
 		ttl:    h.lock.ttl,

@@ -66,6 +66,14 @@ var (
 	MutexForce   = join("mutex_force", mutex, mutexForce, queues)
 )
 
+// Family is the scripts of a kind of lock. They take and give alike in all kinds.
+type Family struct {
+	Acquire, Beat, Raise, Renew, Regrant, Release, Undo, Inspect, Force *Script
+}
+
+// Mutex is the family of the mutex.
+var Mutex = &Family{MutexAcquire, MutexBeat, MutexRaise, MutexRenew, MutexRegrant, MutexRelease, MutexUndo, MutexInspect, MutexForce}
+
 // All lists every script.
 var All = []*Script{MutexAcquire, MutexBeat, MutexRaise, MutexRenew, MutexRegrant, MutexRelease, MutexUndo, MutexInspect, MutexForce}
 

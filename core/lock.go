@@ -8,6 +8,7 @@ import (
 
 // lock is a name and how it is locked.
 type lock struct {
+	kind *kindOfLock
 	key  string
 	ttl  Duration
 	side *sideKeys
@@ -19,8 +20,8 @@ type lock struct {
 // sideKeys are the other keys of a lock, on the same cluster slot as its own.
 type sideKeys struct{ counter, queue, places string }
 
-func sideKeysOf(name string) *sideKeys {
-	tag := "{" + hashTag(name) + "}:redlock:mutex:"
+func sideKeysOf(kind, name string) *sideKeys {
+	tag := "{" + hashTag(name) + "}:redlock:" + kind + ":"
 	all := tag + "fence:" + name + tag + "queue:" + name + tag + "places:" + name // one piece of memory
 	counter, queue := len(tag)+len("fence:")+len(name), len(tag)+len("queue:")+len(name)
 	return &sideKeys{counter: all[:counter], queue: all[counter : counter+queue], places: all[counter+queue:]}
@@ -52,16 +53,16 @@ func (l *lock) keep() string {
 }
 
 func (l *lock) acquireCommand(token, proposed string, unresolved []string) []string {
-	return append(l.command(script.MutexAcquire, token, ms(l.ttl), ms(fenceTTL(l.ttl)), proposed), unresolved...)
+	return append(l.command(l.kind.scripts.Acquire, token, ms(l.ttl), ms(fenceTTL(l.ttl)), proposed), unresolved...)
 }
 
 // queuedCommand is the acquire of a lock with a queue. A client of "" takes no place in it.
 func (l *lock) queuedCommand(token, client string, now Time, unresolved []string) []string {
-	return append(l.command(script.MutexAcquire, token, ms(l.ttl), l.keep(), "", client, strconv.FormatInt(int64(now), 10), ms(l.placeLife())), unresolved...)
+	return append(l.command(l.kind.scripts.Acquire, token, ms(l.ttl), l.keep(), "", client, strconv.FormatInt(int64(now), 10), ms(l.placeLife())), unresolved...)
 }
 
 func (l *lock) beatCommand(token, client string, now Time) []string {
-	return l.command(script.MutexBeat, token, ms(l.ttl), l.keep(), client, strconv.FormatInt(int64(now), 10), ms(l.placeLife()))
+	return l.command(l.kind.scripts.Beat, token, ms(l.ttl), l.keep(), client, strconv.FormatInt(int64(now), 10), ms(l.placeLife()))
 }
 
 // beatPeriod is the time between two signs of life of a waiter, and placeLife how long its place lives without one.
@@ -69,13 +70,13 @@ func (l *lock) beatPeriod() Duration { return min(beatMost, l.ttl/3) }
 func (l *lock) placeLife() Duration  { return 3 * l.beatPeriod() }
 
 func (l *lock) raiseCommand(token string, fence int64) []string {
-	return l.command(script.MutexRaise, token, strconv.FormatInt(fence, 10), ms(fenceTTL(l.ttl)))
+	return l.command(l.kind.scripts.Raise, token, strconv.FormatInt(fence, 10), ms(fenceTTL(l.ttl)))
 }
 
 func (l *lock) regrantCommand(token string, fence int64) []string {
-	return l.command(script.MutexRegrant, token, ms(l.ttl), strconv.FormatInt(fence, 10), ms(fenceTTL(l.ttl)))
+	return l.command(l.kind.scripts.Regrant, token, ms(l.ttl), strconv.FormatInt(fence, 10), ms(fenceTTL(l.ttl)))
 }
 
 func (l *lock) renewCommand(token string) []string {
-	return l.command(script.MutexRenew, token, ms(l.ttl), ms(fenceTTL(l.ttl)))
+	return l.command(l.kind.scripts.Renew, token, ms(l.ttl), ms(fenceTTL(l.ttl)))
 }
