@@ -70,9 +70,13 @@ class Server {
     this.#child.kill("SIGCONT");
   }
 
+  get alive() {
+    return this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
   /** Kills it, as a crash would. */
   async stop() {
-    if (this.#child.exitCode === null && this.#child.signalCode === null) {
+    if (this.alive) {
       this.#child.kill("SIGKILL");
       await once(this.#child, "exit");
     }
