@@ -1,9 +1,11 @@
 package runner_test
 
 import (
+	"flag"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -14,6 +16,22 @@ import (
 	"github.com/libredlock/libredlock/tests/internal/drivers"
 	"github.com/libredlock/libredlock/tests/runner"
 )
+
+// TestMain lets all languages run at the same time, however few processors there are: scenarios spend their time waiting.
+// -parallel says otherwise.
+func TestMain(m *testing.M) {
+	parallel := strconv.Itoa(len(drivers.Names))
+	flag.Parse()
+	flag.Visit(func(f *flag.Flag) {
+		if f.Name == "test.parallel" {
+			parallel = f.Value.String()
+		}
+	})
+	if err := flag.Set("test.parallel", parallel); err != nil {
+		panic(err)
+	}
+	m.Run()
+}
 
 // pool starts each driver once; they end with the whole test.
 type pool struct {

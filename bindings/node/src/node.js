@@ -10,6 +10,8 @@ import { within } from "./within.js";
 export const CONNECT_MS = 5000;
 /** After a connection that could not be made, before the next. */
 const PAUSE_MS = 50;
+/** How old a link to several servers has to be before another takes its place because one of them has failed. */
+const RENEW_MS = 1000;
 
 const clockMs = performance.now.bind(performance);
 const noop = () => {};
@@ -19,6 +21,7 @@ const noop = () => {};
  * @typedef {object} Line
  * @property {import("./clients/link.js").Link} link
  * @property {Promise<never>} ended rejects when it has ended
+ * @property {number} madeMs
  * @property {number} heardMs
  * @property {boolean} retired nothing is sent over it any more
  */
@@ -162,6 +165,8 @@ export class Node {
       (error) => {
         if (isReply(error)) {
           line.heardMs = clockMs();
+        } else if (line.link.several) {
+          this.#renew(line);
         }
         const fault = isReply(error) ? "error" : neverWritten(error) ? "refused" : "unknown";
         this.#answer(call, ["failed", call.id, fault, this.#explain(error)]);
@@ -231,7 +236,7 @@ export class Node {
       end(error ?? new Error(cause(undefined)));
       this.#broke(line, error);
     });
-    const line = { link, ended, heardMs: clockMs(), retired: false };
+    const line = { link, ended, madeMs: clockMs(), heardMs: clockMs(), retired: false };
     this.#lines.add(line);
     return line;
   }
@@ -332,11 +337,24 @@ export class Node {
    * @param {Call} call
    */
   #retire(line, call) {
-    if (!line.retired && line.heardMs < call.sentMs) {
+    if (line.link.several) {
+      this.#renew(line);
+    } else if (!line.retired && line.heardMs < call.sentMs) {
       line.retired = true;
       if (this.#line === line) {
         this.#line = undefined;
       }
+    }
+  }
+
+  /**
+   * Looks anew which servers there are, since one of them has failed. What can be made of it takes the place of a line
+   * that goes on as it is until then: the other servers are none the worse.
+   * @param {Line} line
+   */
+  #renew(line) {
+    if (line === this.#line && clockMs() - line.madeMs > RENEW_MS) {
+      this.#connect();
     }
   }
 

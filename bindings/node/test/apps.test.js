@@ -1,58 +1,12 @@
 import assert from "node:assert/strict";
-import { createRequire } from "node:module";
 import { describe, test } from "node:test";
 
 import { InvalidUse, Unavailable, Unsupported } from "../src/index.js";
+import { kinds } from "./support/apps.js";
 import { client } from "./support/clients.js";
-import { startCluster, startSentinel } from "./support/deployments.js";
+import { startSentinel } from "./support/deployments.js";
 import { runScript } from "./support/script.js";
 import { proxied, refusing, startRedis, until } from "./support/servers.js";
-
-const require = createRequire(import.meta.url);
-
-/** The clients that an application may bring, by version: from a URL, for a cluster and by sentinels. */
-const kinds = {
-  "ioredis 5": ioredis("ioredis-5"),
-  "ioredis 6": ioredis("ioredis"),
-  "node-redis 4": nodeRedis("redis-4"),
-  "node-redis 5": nodeRedis("redis-5"),
-  "node-redis 6": nodeRedis("redis-6"),
-};
-
-function ioredis(name) {
-  const { Redis, Cluster, default: older } = require(name);
-  const Client = Redis ?? older;
-  const begun = (app) => app.on("error", () => {}) && app;
-  return {
-    version: require(`${name}/package.json`).version,
-    create: (url, { prefix = "", lazy = false } = {}) => begun(new Client(url, { keyPrefix: prefix, lazyConnect: lazy })),
-    cluster: (ports) => begun(new (Cluster ?? Client.Cluster)(ports.map((port) => ({ host: "127.0.0.1", port })))),
-    sentinel: (port, group) => begun(new Client({ sentinels: [{ host: "127.0.0.1", port }], name: group })),
-    end: (app) => app.disconnect(),
-  };
-}
-
-function nodeRedis(name) {
-  const { createClient, createCluster, createSentinel } = require(name);
-  const begun = async (app, lazy) => {
-    app.on("error", () => {});
-    await (lazy ? undefined : app.connect());
-    return app;
-  };
-  return {
-    version: require(`${name}/package.json`).version,
-    create: (url, { lazy } = {}) => begun(createClient({ url }), lazy),
-    cluster: (ports) => begun(createCluster({ rootNodes: ports.map((port) => ({ url: `redis://127.0.0.1:${port}` })) })),
-    sentinel:
-      createSentinel &&
-      ((port, group) => begun(createSentinel({ name: group, sentinelRootNodes: [{ host: "127.0.0.1", port }] }))),
-    end: async (app) => {
-      if (app.isOpen !== false) {
-        await (app.destroy ? app.destroy() : app.disconnect());
-      }
-    },
-  };
-}
 
 for (const [name, kind] of Object.entries(kinds)) {
   describe(`${name}, a client of the application`, () => {
@@ -147,47 +101,16 @@ for (const [name, kind] of Object.entries(kinds)) {
 
     test("does not keep the process alive through us", async (t) => {
       const server = await startRedis(t);
-      const version = name.startsWith("ioredis") ? { ioredis: true } : {};
-      const from = { "ioredis 5": "ioredis-5", "ioredis 6": "ioredis" }[name] ?? `redis-${name.at(-1)}`;
       const program = `
         import { createRequire } from "node:module";
         import { connect } from PACKAGE;
-        const library = createRequire(PACKAGE)(${JSON.stringify(from)});
-        const app = ${version.ioredis ? "new (library.Redis ?? library)" : "library.createClient"}(
-          ${version.ioredis ? "process.argv[2], { lazyConnect: true }" : "{ url: process.argv[2] }"});
+        const library = createRequire(PACKAGE)(${JSON.stringify(kind.package)});
+        const app = ${kind.package.startsWith("ioredis") ? "new (library.Redis ?? library)" : "library.createClient"}(
+          ${kind.package.startsWith("ioredis") ? "process.argv[2], { lazyConnect: true }" : "{ url: process.argv[2] }"});
         const redlock = await connect({ nodes: [app] });
         await redlock.mutex("x").using(() => console.log("held"));`;
       const { code, stdout, stderr } = await runScript(t, program, { args: [server.url] });
       assert.deepEqual([code, stdout, stderr], [0, "held\n", ""]);
-    });
-
-    test("of a cluster", async (t) => {
-      const cluster = await startCluster(t);
-      const own = await kind.cluster(cluster.ports);
-      t.after(() => kind.end(own));
-      const redlock = await client(t, [own]);
-      // Names of all three masters, and one whose fence counter needs its hash tag.
-      for (const lock of ["a", "b", "c", "d", "e", "f", "orders:{42}"]) {
-        await redlock.mutex(lock).using(async (held) => {
-          assert.ok(held.fence > 0n);
-          assert.equal((await redlock.inspect(lock)).holders.length, 1);
-          assert.equal(await redlock.mutex(lock).tryAcquire(), null);
-        });
-      }
-      assert.deepEqual(await cluster.keys(), []);
-    });
-
-    test("of a cluster of which a node is killed", async (t) => {
-      const cluster = await startCluster(t);
-      const own = await kind.cluster(cluster.ports);
-      t.after(() => kind.end(own));
-      const redlock = await client(t, [own], { nodeTimeoutMs: 500 });
-      const [there, gone] = [await cluster.nameAt(0), await cluster.nameAt(2)];
-      await redlock.mutex(there).using(() => {});
-      await redlock.mutex(gone).using(() => {});
-      await cluster.servers[2].stop();
-      await assert.rejects(redlock.mutex(gone).tryAcquire(), Unavailable);
-      await (await redlock.mutex(there).acquire({ waitMs: 10_000 })).release();
     });
 
     if (!kind.sentinel) {

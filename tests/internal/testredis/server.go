@@ -6,12 +6,14 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -227,13 +229,26 @@ func password(args []string) string {
 	return ""
 }
 
+// Ports are below those that systems give to outgoing connections, and taken in turn from any of them on: so nobody
+// comes to have the port of a server that is stopped for a while.
+const lowestPort, portCount = 10_000, 22_000
+
+var lastPort atomic.Int64
+
+func init() { lastPort.Store(rand.Int64N(portCount)) }
+
 // freeAddr finds a loopback port that nothing listens on.
 func freeAddr(t testing.TB) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	var err error
+	for range 100 {
+		addr := fmt.Sprintf("127.0.0.1:%d", lowestPort+lastPort.Add(1)%portCount)
+		var listener net.Listener
+		if listener, err = net.Listen("tcp", addr); err == nil {
+			listener.Close()
+			return addr
+		}
 	}
-	defer listener.Close()
-	return listener.Addr().String()
+	t.Fatalf("no port is free: %v", err)
+	return ""
 }

@@ -1,5 +1,6 @@
 /** ioredis 5 and 6 for a cluster: the application's own client. */
 
+import { askAny, firstKey } from "./cluster.js";
 import { once } from "./ioredis.js";
 
 /** @typedef {import("./link.js").Link} Link */
@@ -14,7 +15,7 @@ import { once } from "./ioredis.js";
  * @property {(nodes: unknown[], options: Record<string, unknown>) => Cluster} duplicate
  * @property {() => Promise<void>} connect
  * @property {() => void} disconnect
- * @property {(role: string) => {stream?: any}[]} nodes
+ * @property {(role: string) => {stream?: any, callBuffer: Cluster["callBuffer"]}[]} nodes
  * @property {(command: string, ...args: any[]) => Promise<unknown>} callBuffer
  * @property {(channel: string | Buffer) => Promise<unknown>} subscribe
  * @property {(channel: string | Buffer) => Promise<unknown>} unsubscribe
@@ -31,18 +32,19 @@ export function fromIoredisCluster(client) {
   const { username, password, db, protocol, ...connection } = once;
   const overrides = {
     lazyConnect: true,
+    enableReadyCheck: false, // which asks any node, a dead one too
     clusterRetryStrategy: null,
     clusterNodeRetryStrategy: null,
     // What was written when a connection broke is not sent again. MOVED, ASK and TRYAGAIN say that nothing was done.
     retryDelayOnFailover: 0,
     retryDelayOnClusterDown: 0,
-    enableOfflineQueue: false,
+    // A server's connection is made with the first command for it. That and those that follow are kept for so long.
+    enableOfflineQueue: true,
     enableAutoPipelining: false,
     scaleReads: "master",
     slotsRefreshInterval: undefined,
     shardedSubscribers: false,
     keyPrefix: "",
-    // A node's connection is made with the first command for it, which it has to keep for so long.
     redisOptions: { ...redisOptions, ...connection, protocol, enableOfflineQueue: true },
   };
   return {
@@ -93,13 +95,21 @@ class IoredisClusterLink {
     }
   }
 
+  get several() {
+    return true;
+  }
+
   get usable() {
     return this.#cluster.status === "ready";
   }
 
   /** @param {(string | Buffer)[]} args */
-  send([command, ...args]) {
-    return this.#cluster.callBuffer(String(command), args);
+  send(args) {
+    const [command, ...rest] = args;
+    if (firstKey(args) !== undefined) {
+      return this.#cluster.callBuffer(String(command), rest);
+    }
+    return askAny(this.#cluster.nodes("master"), (node) => node.callBuffer(String(command), rest));
   }
 
   // What is sent goes to several nodes.

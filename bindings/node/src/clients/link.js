@@ -17,6 +17,8 @@
  * repeats one nor keeps one for later, and it does not reconnect.
  * @typedef {object} Link
  * @property {() => Promise<unknown>} open connects, authenticates and selects the database
+ * @property {boolean} [several] whether it stands for several servers: that one of them is down or silent says nothing of the
+ *   others, but a new link may know who has taken its place
  * @property {boolean} usable whether it takes commands; if not, nothing is written, but what is under way may be answered
  * @property {(args: (string | Buffer)[]) => Promise<unknown>} send a command; strings in the reply are Buffers
  * @property {() => void} cork what is sent from here on waits,

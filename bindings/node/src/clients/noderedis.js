@@ -4,9 +4,15 @@
  */
 
 import { Unsupported } from "../errors.js";
+import { askAny, firstKey } from "./cluster.js";
 
 /** @typedef {import("./link.js").Link} Link */
 /** @typedef {import("./link.js").Source} Source */
+
+/**
+ * A master of a cluster, with the client for it, once that is needed; in version 4 the promise of one, at first.
+ * @typedef {{client?: any, host?: string, port?: number}} Master
+ */
 
 /**
  * What is used of a client, of whichever version and for whichever deployment.
@@ -14,7 +20,9 @@ import { Unsupported } from "../errors.js";
  * @property {Record<string, any>} [options]
  * @property {Record<string, any>} [_options] of a cluster
  * @property {boolean} [isReady]
- * @property {{client?: unknown, host?: string, port?: number}[]} [masters] of a cluster
+ * @property {Master[]} [masters] of a cluster
+ * @property {{client?: any}} [pubSubNode] of a cluster
+ * @property {(master: Master) => any} [nodeClient] of a cluster
  * @property {(options: Record<string, unknown>) => NodeRedis} duplicate
  * @property {() => Promise<unknown>} connect
  * @property {() => unknown} [destroy]
@@ -56,8 +64,7 @@ function connectOnce(socket) {
  * @property {Record<string, unknown>} overrides for the duplicate
  * @property {(client: NodeRedis, args: (string | Buffer)[]) => Promise<unknown>} send
  * @property {(client: NodeRedis) => void} unref
- * @property {"all" | "part" | "nothing"} lost what an error says is of no use any more: the client, one of its connections,
- *   which it does not make again, or nothing, since it looks after them itself
+ * @property {"the client" | "one connection" | "nothing"} lost with an error
  */
 
 /**
@@ -69,7 +76,7 @@ function standalone(client) {
     overrides: { ...once, socket: connectOnce(client.options?.socket) },
     send: (redis, args) => redis.sendCommand(args, callOptions),
     unref: (redis) => redis.unref?.(),
-    lost: "all",
+    lost: "the client",
   };
 }
 
@@ -86,14 +93,50 @@ function cluster(client) {
       minimizeConnections: true, // else a master that is down keeps the others from being used
       defaults: { ...defaults, ...once, socket: connectOnce(defaults.socket) },
     },
-    send: (redis, args) => redis.sendCommand(firstKey(args), false, args, callOptions),
+    send: sendToCluster,
     unref: (redis) => {
       for (const { client: node } of redis.masters ?? []) {
-        Promise.resolve(node).then((connected) => /** @type {NodeRedis | undefined} */ (connected)?.unref?.(), () => {});
+        node?.unref?.();
       }
     },
-    lost: "part",
+    lost: "one connection",
   };
+}
+
+/**
+ * @param {NodeRedis} redis
+ * @param {(string | Buffer)[]} args
+ */
+async function sendToCluster(redis, args) {
+  const [key, masters] = [firstKey(args), redis.masters ?? []];
+  for (const master of masters) {
+    if (master.client?.isOpen === false) {
+      master.client = undefined; // so that it connects again, which it would not do with a connection that broke
+    }
+  }
+  if (key !== undefined) {
+    const sent = redis.sendCommand(key, false, args, callOptions);
+    unrefConnecting(masters);
+    return sent;
+  }
+  if (redis.pubSubNode) {
+    return (await redis.pubSubNode.client).sendCommand(args, callOptions); // this is asked after the subscriptions
+  }
+  return askAny(masters, async (master) => {
+    const connecting = redis.nodeClient?.(master);
+    unrefConnecting(masters);
+    return (await connecting).sendCommand(args, callOptions);
+  });
+}
+
+/**
+ * Version 4 tells nobody when a connection is made.
+ * @param {Master[]} masters
+ */
+function unrefConnecting(masters) {
+  for (const { client } of masters) {
+    client?.then?.((/** @type {NodeRedis} */ connected) => connected.unref?.(), () => {});
+  }
 }
 
 /**
@@ -121,11 +164,6 @@ const sentinel = {
   unref: () => {}, // it shows nobody its connections
   lost: "nothing",
 };
-
-/** @param {(string | Buffer)[]} args */
-function firstKey(args) {
-  return /^eval/i.test(String(args[0])) ? args[3] : undefined;
-}
 
 /**
  * A source from the application's own client.
@@ -182,13 +220,14 @@ class NodeRedisLink {
     this.#redis = redis;
     this.#deployment = deployment;
     const failed = (/** @type {unknown} */ error) => {
-      if (!this.#open || deployment.lost === "nothing") {
-        return; // before it is open connect() says what is wrong
+      if (!this.#open) {
+        return; // connect() says what is wrong
       }
-      this.#open = false; // what is under way may go on
-      if (deployment.lost === "all") {
+      if (deployment.lost === "the client") {
         this.close();
         onClosed(error);
+      } else if (redis.pubSubNode?.client?.isOpen === false) {
+        onClosed(error); // and with it all subscriptions
       }
     };
     redis.on("error", failed);
@@ -204,6 +243,10 @@ class NodeRedisLink {
     await this.#redis.connect();
     this.#deployment.unref(this.#redis);
     this.#open = true;
+  }
+
+  get several() {
+    return this.#deployment.lost === "one connection";
   }
 
   get usable() {

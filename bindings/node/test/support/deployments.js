@@ -15,7 +15,8 @@ const SLOTS = 16384;
 
 /** A cluster of three masters without replicas. */
 export async function startCluster(t) {
-  const options = ["--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--cluster-require-full-coverage", "no"];
+  // A server that loses the processor for a while is not to be taken for dead by the others, who would then refuse to serve.
+  const options = ["--cluster-enabled", "yes", "--cluster-node-timeout", "60000", "--cluster-require-full-coverage", "no"];
   const servers = [];
   for (let i = 0; i < MASTERS; i++) {
     servers.push(await startRedis(t, ...options, "--cluster-port", `${await freePort()}`));
@@ -39,6 +40,12 @@ export async function startCluster(t) {
     servers,
     ports: servers.map((server) => server.port),
     keys: async () => (await Promise.all(servers.map((server) => server.keys()))).flat(),
+    /** Gives the slot of a lock to a server, as after a failover. Those that are dead are not asked. */
+    give: async (name, to) => {
+      const slot = await servers[to].admin.cluster("KEYSLOT", name);
+      const id = await servers[to].admin.cluster("MYID");
+      await Promise.all(servers.filter((server) => server.alive).map(({ admin }) => admin.cluster("SETSLOT", slot, "NODE", id)));
+    },
     /** The name of a lock that a server has. */
     nameAt: async (i) => {
       for (let n = 0; ; n++) {

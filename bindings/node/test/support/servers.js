@@ -1,8 +1,9 @@
 /** Redis servers of the tests, and what poses as one. Each ends with the test that started it. */
 
+import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer, connect as connectTo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -41,9 +42,14 @@ class Server {
   async start() {
     const fixed = ["--port", `${this.port}`, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"];
     const args = [...fixed, "--dir", this.#dir, "--unixsocket", this.socket, ...this.#options];
-    this.#child = spawn("redis-server", args, { stdio: "ignore" });
+    const log = join(this.#dir, "log");
+    this.#child = spawn("redis-server", [...args, "--logfile", log], { stdio: "ignore" });
     await once(this.#child, "spawn");
-    await until(() => answers(this.port));
+    // By its socket, since on the port it could be another's.
+    await until(() => {
+      assert.ok(this.alive, `redis-server ended at once:\n${readFileSync(log, { encoding: "utf8", flag: "a+" })}`);
+      return answers(this.socket);
+    });
   }
 
   /** An ioredis client for the tests' own commands. */
@@ -70,9 +76,13 @@ class Server {
     this.#child.kill("SIGCONT");
   }
 
+  get alive() {
+    return this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
   /** Kills it, as a crash would. */
   async stop() {
-    if (this.#child.exitCode === null && this.#child.signalCode === null) {
+    if (this.alive) {
       this.#child.kill("SIGKILL");
       await once(this.#child, "exit");
     }
@@ -135,19 +145,29 @@ export function proxied(t, server, onData) {
   });
 }
 
-/** A port that is free, and hopefully stays so. */
+// Ports are below those that systems give to outgoing connections, and taken in turn from any of them on: so nobody comes to
+// have the port of a server that is stopped for a while, or that is about to start.
+const [LOWEST_PORT, PORTS] = [10_000, 22_000];
+let lastPort = Math.floor(Math.random() * PORTS);
+
+/** A port that nothing listens on. */
 export async function freePort() {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address();
-  server.close();
-  await once(server, "close");
-  return port;
+  for (;;) {
+    lastPort = (lastPort + 1) % PORTS;
+    const port = LOWEST_PORT + lastPort;
+    const server = createServer().listen(port, "127.0.0.1");
+    const free = await new Promise((resolve) => server.on("listening", () => resolve(true)).on("error", () => resolve(false)));
+    server.close();
+    if (free) {
+      await once(server, "close");
+      return port;
+    }
+  }
 }
 
-function answers(port) {
+function answers(path) {
   return new Promise((resolve) => {
-    const socket = connectTo(port, "127.0.0.1");
+    const socket = connectTo(path);
     socket.on("error", () => resolve(false));
     socket.on("data", () => {
       socket.destroy();
