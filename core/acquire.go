@@ -49,7 +49,8 @@ type attempt struct {
 	hold    *hold
 	token   string
 	begun   Time
-	fence   int64 // what a quorum agrees on
+	slot    string // of a semaphore: on several nodes the one that is proposed; "" until it is known
+	fence   int64  // what a quorum agrees on
 	grants  []grant
 	placed  bool     // it may have a place in the queue
 	turn    int64    // what the script said of that place last: see refusal() in mutex.lua
@@ -72,6 +73,7 @@ type grant struct {
 	turn    int64
 	rivals  int64
 	holder  string
+	slots   string // that are free, by number, with commas between
 }
 
 func (m *Machine) acquire(e *Acquire) {
@@ -82,7 +84,7 @@ func (m *Machine) acquire(e *Acquire) {
 	}
 	h := &hold{
 		id:    e.Op,
-		lock:  lock{kind: kind, key: m.config.Prefix + e.Name, ttl: e.TTL},
+		lock:  lock{kind: kind, key: m.config.Prefix + e.Name, ttl: e.TTL, permits: e.Permits},
 		who:   m.config.Who,
 		seed:  e.Seed,
 		wall:  Time(e.Wall) - m.now,
@@ -126,6 +128,10 @@ func (m *Machine) acquire(e *Acquire) {
 // checkAcquire says what is wrong with a request; "" if nothing.
 func (m *Machine) checkAcquire(e *Acquire, h *hold) (Status, string) {
 	switch {
+	case h.lock.kind.slots && (e.Permits < 1 || e.Permits > MaxPermits):
+		return Invalid, "permits is " + strconv.Itoa(e.Permits) + "; 1 to " + strconv.Itoa(MaxPermits) + " are allowed"
+	case !h.lock.kind.slots && e.Permits != 0:
+		return Invalid, "permits are for a semaphore"
 	case e.Queue != Off && e.Retry != Retry{}:
 		return Invalid, "retry_delay, retry_jitter and max_tries are for a wait without the queue: set queue to off"
 	case e.MaxHold != 0 && e.MaxHold < MinTTL:
@@ -178,9 +184,12 @@ func (m *Machine) attempt(h *hold) {
 	for i := range a.grants {
 		a.grants[i].open, a.grants[i].asked = true, true
 	}
+	if h.lock.kind.slots && n > 1 {
+		a.slot = m.propose(h)
+	}
 	h.attempts++
 	h.attempt = a
-	if c := m.contests[h.lock.key]; c != nil && h.contends() {
+	if c := m.contests[h.lock.id()]; c != nil && h.contends() {
 		clear(c.free)
 	}
 	m.ask(&a.round, a, a, h.lock.kind.scripts.Acquire, m.attemptCommand(h, a))
@@ -195,9 +204,9 @@ func (m *Machine) attemptCommand(h *hold, a *attempt) []string {
 	case h.lock.queued:
 		return h.lock.queuedCommand(a.token, "", m.now, unresolved)
 	case len(m.config.Nodes) > 1:
-		return h.lock.acquireCommand(a.token, strconv.FormatInt(int64(m.now+h.wall), 10), unresolved)
+		return h.lock.acquireCommand(a.token, a.slot, strconv.FormatInt(int64(m.now+h.wall), 10), unresolved)
 	}
-	return h.lock.acquireCommand(a.token, "", unresolved) // one deployment: the server's time
+	return h.lock.acquireCommand(a.token, "", "", unresolved) // one deployment: the server's time
 }
 
 // wake is called when the nodes have had their time.
@@ -243,14 +252,13 @@ func (a *attempt) settle(m *Machine, c *call, v vote, values []Value) vote {
 	g.asked = false
 	switch v.answer {
 	case yes:
-		fence, ok := integers(values, 1)
+		g.granted = true
+		fence, ok := a.given(values)
 		if !ok {
-			v = c.senseless()
-			g.granted = true // it may well be
+			v = c.senseless() // though it may well have been granted
 			break
 		}
-		g.granted = true
-		g.fence = fence[0].Int
+		g.fence = fence
 		g.end = max(g.end, leaseEnd(c.sent, c.ttl)) // a renewal may have come in before
 	case no:
 		if left, ok := integers(values, 1); ok && left[0].Int >= 0 {
@@ -260,14 +268,34 @@ func (a *attempt) settle(m *Machine, c *call, v vote, values []Value) vote {
 			a.placed, g.granted = true, true // from now on it may be handed over at any moment
 			a.turn = told[1].Int
 		}
-		if told, ok := integers(values, 3); ok && len(values) == 4 && values[3].IsString {
+		if told, ok := integers(values, 3); ok && len(values) >= 4 && values[3].IsString {
 			g.turn, g.rivals, g.holder = told[1].Int, told[2].Int, values[3].Str
+		}
+		if len(values) == 5 && values[4].IsString {
+			g.slots = values[4].Str
 		}
 	case noAnswer:
 		g.granted = g.granted || c.fault == ErrorReply // a script that failed may have got halfway
 	}
 	g.open = c.fault == Unknown
 	return v
+}
+
+// given takes in what a script gave with the lock.
+func (a *attempt) given(values []Value) (fence int64, ok bool) {
+	if !a.hold.lock.kind.slots {
+		numbers, ok := integers(values, 1)
+		if ok {
+			fence = numbers[0].Int
+		}
+		return fence, ok
+	}
+	numbers, ok := integers(values, 2)
+	if !ok || numbers[1].Int < 0 || numbers[1].Int >= MaxPermits {
+		return 0, false
+	}
+	a.slot = strconv.FormatInt(numbers[1].Int, 10)
+	return numbers[0].Int, true
 }
 
 // decide looks whether the votes of an attempt in flight are enough.
@@ -308,7 +336,7 @@ func (m *Machine) hold(h *hold, deadline Time) {
 		h.most = m.now.add(h.maxHold)
 	}
 	h.deadline = min(deadline, h.most)
-	m.answerAcquire(h, Outcome{Status: OK, Token: a.token, Fence: a.fence, Deadline: h.deadline})
+	m.answerAcquire(h, Outcome{Status: OK, Token: a.token, Fence: a.fence, Slot: slotNumber(a.slot), Deadline: h.deadline})
 	m.planRenewal(h)
 }
 
@@ -332,7 +360,7 @@ func (m *Machine) raise(a *attempt) bool {
 	if count(a.votes).yes-behind >= quorum(len(a.votes)) {
 		return false
 	}
-	args := h.lock.raiseCommand(a.token, a.fence)
+	args := h.lock.raiseCommand(a.token, a.slot, a.fence)
 	for i := range a.votes {
 		if a.votes[i].answer == yes && a.grants[i].fence < a.fence {
 			a.votes[i].answer = pending

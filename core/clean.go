@@ -55,7 +55,7 @@ func (m *Machine) clean(h *hold, s *script.Script, op OpID) {
 	c := &cleanup{
 		attempt: a,
 		script:  s,
-		args:    h.lock.command(s, a.token),
+		args:    h.lock.endCommand(s, a.token, a.slot),
 		wait:    wait,
 		again:   [2]Time{m.now.add(min(undoAgainAfter, h.lock.ttl/2)), m.now.add(max(undoAgainAfter, h.lock.ttl/2))},
 		op:      op,
@@ -192,7 +192,7 @@ func (m *Machine) told(c *cleanup, answered *call, values []Value) {
 	if !ok {
 		return // nobody was to hear of it
 	}
-	m.yield(c.attempt.hold.lock.key, heard[0].Int, Duration(m.now-answered.sent))
+	m.yield(c.attempt.hold.lock.id(), heard[0].Int, Duration(m.now-answered.sent))
 	n, mute := &m.nodes[answered.node], len(values) == 2 && values[1].IsString
 	if mute && !n.mute {
 		m.notice(Notice{Kind: NoticeHealth, Node: answered.node, Cause: "a release can't be published, so that waiters find it out up to a second later: " + values[1].Str})

@@ -1,6 +1,10 @@
 package core
 
-import "slices"
+import (
+	"iter"
+	"slices"
+	"strings"
+)
 
 // Waiting on several nodes. No node can hand over there: each would choose its own next holder. So a release is published on every
 // node, and those who wait ask again when enough nodes may be free, each after a random delay that grows with their
@@ -11,9 +15,10 @@ import "slices"
 // contest is what a client knows of a lock that it waits for on several nodes. It outlives the wait for a time, since who has waited
 // once often does so again.
 type contest struct {
-	key       string
+	id        lockID
 	free      []bool   // by node: it did not refuse the last attempt, or has told of a release since that was sent
 	listening []bool   // by node: releases are told
+	freed     string   // the slot of the last release that was told
 	rivals    int64    // clients that listen, by the last refusal
 	took      Duration // that it took
 	splits    int      // attempts in a row after which nobody had a quorum
@@ -31,7 +36,7 @@ func (h *hold) contends() bool { return h.lock.announced && h.limited }
 // contend is how long an attempt that others' grants ruled out waits for the next one, if no release is told before.
 func (m *Machine) contend(h *hold) Duration {
 	a := h.attempt
-	c := m.contest(h.lock.key)
+	c := m.contest(h.lock.id())
 	var holders [MaxNodes]string
 	untils, silent, rivals := make([]Duration, 0, MaxNodes), false, int64(0)
 	for i := range a.grants {
@@ -57,7 +62,7 @@ func (m *Machine) contend(h *hold) Duration {
 	switch {
 	case c.mayBeFree():
 		return c.draw(h)
-	case !sameQuorum(holders[:len(a.grants)]):
+	case a.disputed(holders[:len(a.grants)]):
 		c.splits++
 		return c.draw(h)
 	}
@@ -81,12 +86,12 @@ const (
 )
 
 // contest finds what is known of a lock, or begins to listen.
-func (m *Machine) contest(key string) *contest {
-	c := m.contests[key]
+func (m *Machine) contest(id lockID) *contest {
+	c := m.contests[id]
 	if c == nil {
 		n := len(m.config.Nodes)
-		c = &contest{key: key, free: make([]bool, n), listening: make([]bool, n)}
-		m.contests[key] = c
+		c = &contest{id: id, free: make([]bool, n), listening: make([]bool, n)}
+		m.contests[id] = c
 		m.listen(c, true)
 	}
 	m.timers.set(&c.lingering, nil, Never)
@@ -95,7 +100,7 @@ func (m *Machine) contest(key string) *contest {
 
 func (m *Machine) listen(c *contest, on bool) {
 	for node := range m.config.Nodes {
-		m.effects.Subscriptions = append(m.effects.Subscriptions, Subscription{Node: node, Channel: releasedChannel + c.key, On: on})
+		m.effects.Subscriptions = append(m.effects.Subscriptions, Subscription{Node: node, Channel: releasedChannel + c.id.key, On: on})
 	}
 }
 
@@ -106,7 +111,7 @@ func (c *contest) leave(m *Machine) {
 
 func (c *contest) wake(m *Machine) {
 	m.listen(c, false)
-	delete(m.contests, c.key)
+	delete(m.contests, c.id)
 }
 
 // mayBeFree tells whether enough nodes may be free for a quorum.
@@ -139,29 +144,29 @@ func sameQuorum(holders []string) bool {
 
 // yield is a lock that this client has just released while others wait for it: they come first.
 type yield struct {
-	key   string
+	id    lockID
 	timer timer // until then
 }
 
 // yield notes how many have heard of a release on some node, which took so long.
-func (m *Machine) yield(key string, heard int64, took Duration) {
-	if m.contests[key] != nil {
+func (m *Machine) yield(id lockID, heard int64, took Duration) {
+	if m.contests[id] != nil {
 		heard-- // this client itself
 	}
 	if heard <= 0 {
 		return
 	}
-	y := m.yields[key]
+	y := m.yields[id]
 	if y == nil {
-		y = &yield{key: key}
-		m.yields[key] = y
+		y = &yield{id: id}
+		m.yields[id] = y
 	}
 	if until := m.now.add(spread(heard, took, 0)); y.timer.index == 0 || until > y.timer.at {
 		m.timers.set(&y.timer, y, until)
 	}
 }
 
-func (y *yield) wake(m *Machine) { delete(m.yields, y.key) }
+func (y *yield) wake(m *Machine) { delete(m.yields, y.id) }
 
 // draw is a random delay after which one of the rivals is likely to be the only one for as long as an attempt
 // takes: one within twice that for each of them, doubled while nobody wins, and less for who has tried before, so that nobody
@@ -187,7 +192,7 @@ const (
 
 // wakeContender lets the first in line ask again, if it waits.
 func (m *Machine) wakeContender(c *contest) {
-	l := m.queue.lines[c.key]
+	l := m.queue.lines[c.id]
 	if l == nil || l.holds[0].state != pausing {
 		return
 	}
@@ -196,26 +201,41 @@ func (m *Machine) wakeContender(c *contest) {
 	m.schedule(h)
 }
 
-// released tells that a node has published a release.
-func (m *Machine) released(node int, key string) {
-	c := m.contests[key]
-	if c == nil || node < 0 || node >= len(c.free) {
-		return
-	}
-	c.free[node] = true
-	if c.mayBeFree() {
-		m.wakeContender(c)
+// released tells that a node has published a release: the kind of lock, and the slot of a semaphore.
+func (m *Machine) released(node int, key, payload string) {
+	kind, slot, _ := strings.Cut(payload, " ")
+	for id, c := range m.contestsOf(key) {
+		if id.kind.name != kind || node < 0 || node >= len(c.free) {
+			continue
+		}
+		c.free[node], c.freed = true, slot
+		if c.mayBeFree() {
+			m.wakeContender(c)
+		}
 	}
 }
 
 // hears notes whether a node's releases are told. When a quorum's begin to be, some may have been missed.
 func (m *Machine) hears(node int, key string, on bool) {
-	c := m.contests[key]
-	if c == nil || node < 0 || node >= len(c.listening) || c.listening[node] == on {
-		return
+	for _, c := range m.contestsOf(key) {
+		if node < 0 || node >= len(c.listening) || c.listening[node] == on {
+			continue
+		}
+		c.listening[node] = on
+		if on && countTrue(c.listening) == quorum(len(c.listening)) {
+			m.wakeContender(c)
+		}
 	}
-	c.listening[node] = on
-	if on && countTrue(c.listening) == quorum(len(c.listening)) {
-		m.wakeContender(c)
+}
+
+// contestsOf finds the contests of a name, of whatever kind.
+func (m *Machine) contestsOf(key string) iter.Seq2[lockID, *contest] {
+	return func(yield func(lockID, *contest) bool) {
+		for _, kind := range kinds {
+			id := lockID{kind, key}
+			if c := m.contests[id]; c != nil && !yield(id, c) {
+				return
+			}
+		}
 	}
 }

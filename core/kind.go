@@ -6,10 +6,11 @@ import "github.com/libredlock/libredlock/core/script"
 type kindOfLock struct {
 	name    string // in the names of side keys, and in messages
 	scripts *script.Family
+	slots   bool // several may hold it, each one slot
 }
 
 var (
-	mutex = &kindOfLock{"mutex", script.Mutex}
+	mutex = &kindOfLock{name: "mutex", scripts: script.Mutex}
 )
 
 // kinds are those that there are, by Kind; nil: not yet.

@@ -71,7 +71,7 @@ func (m *Machine) beginRenewal(h *hold, op OpID) {
 		hold:  h,
 		op:    op,
 		round: round{wait: wait, ttl: h.lock.ttl},
-		args:  h.lock.renewCommand(h.attempt.token),
+		args:  h.lock.renewCommand(h.attempt.token, h.attempt.slot),
 	}
 	r.votes, r.nodes = perNode(n, &r.oneVote), perNode(n, &r.oneNode)
 	if h.renewal != nil {
@@ -217,7 +217,7 @@ func (m *Machine) regrant(h *hold, node int) {
 		return
 	}
 	g.asked, g.open = true, true
-	m.send(call{asker: a, node: node, script: h.lock.kind.scripts.Regrant, args: h.lock.regrantCommand(a.token, a.fence), wait: a.wait, ttl: h.lock.ttl})
+	m.send(call{asker: a, node: node, script: h.lock.kind.scripts.Regrant, args: h.lock.regrantCommand(a.token, a.slot, a.fence), wait: a.wait, ttl: h.lock.ttl})
 }
 
 // end answers the owner's request, if there is one.
