@@ -1,7 +1,6 @@
 package core
 
 import (
-	"iter"
 	"slices"
 	"strings"
 )
@@ -204,8 +203,8 @@ func (m *Machine) wakeContender(c *contest) {
 // released tells that a node has published a release: the kind of lock, and the slot of a semaphore.
 func (m *Machine) released(node int, key, payload string) {
 	kind, slot, _ := strings.Cut(payload, " ")
-	for id, c := range m.contestsOf(key) {
-		if id.kind.name != kind || node < 0 || node >= len(c.free) {
+	for _, c := range m.contestsOf(key) {
+		if c.id.kind.name != kind || node < 0 || node >= len(c.free) {
 			continue
 		}
 		c.free[node], c.freed = true, slot
@@ -229,13 +228,11 @@ func (m *Machine) hears(node int, key string, on bool) {
 }
 
 // contestsOf finds the contests of a name, of whatever kind.
-func (m *Machine) contestsOf(key string) iter.Seq2[lockID, *contest] {
-	return func(yield func(lockID, *contest) bool) {
-		for _, kind := range kinds {
-			id := lockID{kind, key}
-			if c := m.contests[id]; c != nil && !yield(id, c) {
-				return
-			}
+func (m *Machine) contestsOf(key string) (contests []*contest) {
+	for _, kind := range kinds {
+		if c := m.contests[lockID{kind, key}]; c != nil {
+			contests = append(contests, c)
 		}
 	}
+	return contests
 }
