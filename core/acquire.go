@@ -61,6 +61,7 @@ type grant struct {
 	open    bool  // whether it takes effect is not known: no answer, or an unknown outcome
 	end     Time  // of the lease there
 	fence   int64 // the counter there
+	again   bool  // it was asked a second time: see regrant
 	retryIn Duration
 }
 

@@ -159,7 +159,8 @@ func (c *cleanup) answered(m *Machine, answered *call, v vote, _ []Value) {
 	node := answered.node
 	d, g := &c.debts[node], &c.attempt.grants[node]
 	d.untold--
-	if v.answer == yes || v.answer == no && !g.open {
+	// What was removed may have come from either of two calls: the other may still be executed.
+	if v.answer == yes && !(g.open && g.again) || v.answer == no && !g.open {
 		d.done = true
 	}
 	if c.op != 0 {
