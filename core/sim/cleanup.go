@@ -11,8 +11,12 @@ type place struct {
 	token string
 }
 
+// keys are those that a call names, the lock's first, and values what follows them.
+func (m *message) keys() []string   { return m.call.Args[3 : 3+number(m.call.Args[2])] }
+func (m *message) values() []string { return m.call.Args[3+number(m.call.Args[2]):] }
+
 // token is the one that a call is about: the first value of every script but mutex_inspect and mutex_force.
-func (m *message) token() string { return m.call.Args[3+int(number(m.call.Args[2]))] }
+func (m *message) token() string { return m.values()[0] }
 
 func (m *message) place() place { return place{m.call.Node, m.token()} }
 

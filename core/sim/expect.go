@@ -33,6 +33,9 @@ func (ch *checks) outcome(w *world, c *client, r *request, o core.Outcome) {
 		w.fail("%s: #%d (%s) ended %d µs too late", c.name, o.Op, r.verb, late)
 	}
 	e, isAcquire := r.event.(*core.Acquire)
+	if isAcquire && !r.wrong {
+		ch.bounded(w, c, r, e)
+	}
 	switch {
 	case isAcquire && o.Status == core.OK:
 		ch.granted(w, c, e, o)

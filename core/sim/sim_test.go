@@ -30,6 +30,7 @@ func TestSim(t *testing.T) {
 	}
 	total := runAll(t, *seeds)
 	t.Logf("%d worlds: %d acquisitions, %d losses, %d steps, %d calls", *seeds, total.Acquisitions, total.Losses, total.Steps, total.Calls)
+	t.Logf("%d hand-overs; %.2f beats a second and waiter", total.HandOvers, float64(total.Beats)*1e6/float64(total.Waited))
 	if *seeds >= 1000 {
 		require.Empty(t, total.Coverage.Missing(), "these never happened")
 	}
@@ -51,6 +52,9 @@ func runAll(t *testing.T, count uint64) (total Result) {
 				total.Losses += result.Losses
 				total.Steps += result.Steps
 				total.Calls += result.Calls
+				total.HandOvers += result.HandOvers
+				total.Beats += result.Beats
+				total.Waited += result.Waited
 				total.Coverage.Merge(result.Coverage)
 				mu.Unlock()
 			}
