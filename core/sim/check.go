@@ -47,8 +47,9 @@ type checks struct {
 	fences   map[string]map[int64]bool
 	acquired map[string]bool // since the calm began
 
-	standing map[place]bool // tokens that nodes have granted, until an undo or release is executed
-	undoSent map[place]int  // the step in which one was sent last
+	standing map[place]bool       // tokens that nodes have granted, until an undo or release is executed
+	undoSent map[place]int        // the step in which one was sent last
+	undone   map[string]core.Time // when the first undo was sent, by its token
 
 	// On one deployment: order.go, prompt.go and cost.go.
 	turns     map[string][]*turn   // by name, in their order
@@ -71,6 +72,7 @@ func newChecks() checks {
 		acquired: map[string]bool{},
 		standing: map[place]bool{},
 		undoSent: map[place]int{},
+		undone:   map[string]core.Time{},
 
 		turns:     map[string][]*turn{},
 		asked:     map[string]*message{},
@@ -116,6 +118,9 @@ func (ch *checks) call(w *world, c *client, m *message) {
 		}
 		ch.asked[m.token()] = m
 	case "mutex_undo", "mutex_release":
+		if _, known := ch.undone[m.token()]; !known && m.script == "mutex_undo" {
+			ch.undone[m.token()] = w.now
+		}
 		ch.undoSent[m.place()] = w.result.Steps
 	}
 }
@@ -167,6 +172,29 @@ func (ch *checks) exclusive(w *world, l *lease) {
 	ch.leases[l.name] = live
 	if until := l.client.clock.when(int64(l.deadline)); ch.backing(w, l, until) < l.client.quorum {
 		w.fail("%s: the lease #%d of %q until %.6f has no quorum of nodes", l.client.name, l.op, l.name, float64(until)/1e6)
+	}
+}
+
+// robbed fails if a script took a valid lease's token from a node that its quorum needs.
+func (ch *checks) robbed(w *world, m *message, before, after string) {
+	l := ch.reported[strings.TrimPrefix(before, "string ")]
+	if l == nil || before == after || w.plan.lawless || !l.valid(w.now) {
+		return
+	}
+	if ch.backing(w, l, l.client.clock.when(int64(l.deadline))) < l.client.quorum {
+		w.fail("%v takes %q from %s #%d, which has it until %d", m, l.name, l.client.name, l.op, l.deadline)
+	}
+}
+
+// blocked fails if an acquire was refused for the sake of an attempt of its own client, which it knew to be in doubt.
+func (ch *checks) blocked(w *world, m *message, before string) {
+	left := strings.TrimPrefix(before, "string ")
+	begun := ch.begun[m.token()]
+	if w.plan.tooOld && m.call.Node == 0 { // what it says is not listened to
+		return
+	}
+	if undone, ok := ch.undone[left]; ok && ch.asked[left].client == m.client && undone < begun && begun < undone+core.Time(300*core.Millisecond) {
+		w.fail("%v is refused for the sake of %s, which its client has given up at %.6f", m, left, float64(undone)/1e6)
 	}
 }
 

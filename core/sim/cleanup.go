@@ -45,8 +45,8 @@ func (ch *checks) abandoned(m *message, answer *core.Answer) bool {
 	return given && ch.standing[m.place()] && !tooOld
 }
 
-// undone fails unless the step has sent an undo for such a grant.
-func (ch *checks) undone(w *world, m *message) {
+// expectUndo fails unless the step has sent an undo for such a grant.
+func (ch *checks) expectUndo(w *world, m *message) {
 	if ch.undoSent[m.place()] != w.result.Steps {
 		w.fail("%v was granted too late, and is not undone", m)
 	}

@@ -64,7 +64,7 @@ func (w *world) newClient(index int) *client {
 	c.bears = pick(w.rand, 300*core.Millisecond, core.Second, 3*core.Second)
 	config := core.Config{
 		Who:              "sim/" + c.name + "/go",
-		NodeTimeout:      pick(w.rand, 0, 0, 0, 30*core.Millisecond),
+		NodeTimeout:      pick(w.rand, 0, 0, w.plan.patience),
 		UnavailableAfter: c.bears,
 		OnTransition:     func(t core.Transition) { w.result.Coverage.add(transitionName(t)) },
 	}

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"github.com/libredlock/libredlock/core"
+	"github.com/libredlock/libredlock/core/script"
 )
 
 // beats counts what a place costs while its client waits.
@@ -9,6 +10,7 @@ type beats struct {
 	count, early int
 	last         core.Time
 	next         core.Duration // after the last one, there is a reason for another
+	due          core.Time     // when there is one at the latest, where nothing goes wrong
 }
 
 // beat counts a sign of life that was executed, and what its answer gives reason for.
@@ -21,13 +23,24 @@ func (b *beats) beat(w *world, t *turn, reply []core.Value) {
 		}
 	}
 	b.last, b.next = w.now, t.period()
-	if len(reply) == 3 && reply[2].Int != 0 && reply[1].Int >= 0 { // the first waits for the holder's key to expire,
-		b.next = min(b.next, core.Duration(reply[1].Int)*core.Millisecond)
+	if reply[0].Int == script.Yes {
+		return
 	}
-	if len(reply) == 3 && reply[2].Int == 2 { // or polls, if nobody will hand over to it
-		b.next = min(b.next, 50*core.Millisecond)
+	latest := b.next
+	if left := core.Duration(reply[1].Int) * core.Millisecond; reply[2].Int != 0 && left >= 0 { // the first waits for the holder's key to expire,
+		b.next, latest = min(b.next, left), min(latest, left+3*core.Millisecond)
 	}
+	if reply[2].Int == 2 { // or polls, if nobody will hand over to it
+		b.next, latest = min(b.next, pollMin), min(latest, pollMax)
+	}
+	b.due = w.now + core.Time(latest+latest/50)
 }
+
+// Who waits for a holder that hands over to nobody asks again after a time between these.
+const (
+	pollMin = 50 * core.Millisecond
+	pollMax = 100 * core.Millisecond
+)
 
 // check fails if a waiter beats more often than it has reason to. All of a client beat together, so that one may be early after
 // each that came between; and one comes when the subscription stands.

@@ -105,7 +105,7 @@ func (m *message) answer(answer *core.Answer) {
 		abandoned := w.check.abandoned(m, answer)
 		m.client.step(answer)
 		if abandoned {
-			w.check.undone(w, m)
+			w.check.expectUndo(w, m)
 		}
 	})
 }

@@ -55,14 +55,18 @@ func (ch *checks) order(n *node, m *message, before string, reply []core.Value, 
 	if m.script == "mutex_undo" && !changed && len(n.published) > 0 {
 		w.fail("%v tells others, though it hands nothing over: %q", m, n.published)
 	}
-	if w.plan.nodes > 1 || len(m.keys()) < 4 {
-		return
-	}
-	ch.unsettle(w, m, before)
 	code := int64(-1)
 	if err == nil {
 		code = reply[0].Int
 	}
+	ch.robbed(w, m, before, after)
+	if m.script == "mutex_acquire" && code == script.No {
+		ch.blocked(w, m, before)
+	}
+	if w.plan.nodes > 1 || len(m.keys()) < 4 {
+		return
+	}
+	ch.unsettle(w, m, before)
 	switch {
 	case m.script == "mutex_beat" && (code == script.No || code == script.Yes):
 		if before != "string "+m.token() { // else it was told late

@@ -33,6 +33,7 @@ type plan struct {
 	nonsense  float64       // or with what no script says
 	forgetful float64       // chance that a node forgets its scripts before a call
 	disasters core.Duration // between two of them: pauses, crashes, cuts, stalls
+	patience  core.Duration // what some clients have set as the node timeout
 	tooOld    bool          // one node's server is too old to be used
 
 	plain float64 // of the acquires are without the queue: they may overtake
@@ -51,6 +52,8 @@ func newPlan(r *rand.Rand) plan {
 		latency: pick[core.Duration](r, 200, 1000, 4000) * core.Microsecond,
 		tooOld:  r.IntN(16) == 0,
 		plain:   pick(r, 0, 0.16),
+
+		patience: pick[core.Duration](r, 0, 30, 30, 400) * core.Millisecond,
 	}
 	p.storm = max(2*p.maxTTL, 1200*core.Millisecond)
 	p.disasters = p.storm / core.Duration(1+r.IntN(12))
@@ -74,7 +77,7 @@ func quiet(r *rand.Rand, p plan) plan {
 		nodes:   pick(r, 1, 1, 1, 3),
 		clients: p.clients, workers: p.workers, names: p.names,
 		maxTTL: pick(r, p.maxTTL, 9000*core.Millisecond), storm: p.storm, disasters: p.disasters,
-		ahead: p.ahead, latency: p.latency, plain: p.plain,
+		ahead: p.ahead, latency: p.latency, plain: p.plain, patience: p.patience,
 	}
 }
 

@@ -78,9 +78,9 @@ func (ch *checks) free(w *world, m *message, before string, i int) {
 		return
 	}
 	first := ch.turns[name][i]
-	since := max(ch.expires[name], first.since)
-	if gap := core.Duration(w.now - since); gap > first.period()+w.trips(2)+first.period()/50 {
-		w.fail("%q was free for %d ms, though %s waits since %.6f", name, gap/1000, first.token, float64(first.since)/1e6)
+	since := max(ch.expires[name], first.beats.due)
+	if late := core.Duration(w.now - since); late > w.trips(4) {
+		w.fail("%q was free for %d ms, though %s waited and knew when it would be", name, late/1000, first.token)
 	}
 }
 

@@ -36,15 +36,16 @@ func TestSim(t *testing.T) {
 	}
 }
 
-// runAll runs the worlds of the seeds from 1.
+// runAll runs the worlds of the seeds from 1; with -failfast, until one fails.
 func runAll(t *testing.T, count uint64) (total Result) {
 	total.Coverage = Coverage{}
 	var last atomic.Uint64
 	var mu sync.Mutex
 	var workers sync.WaitGroup
+	failFast := flag.Lookup("test.failfast").Value.String() == "true"
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
-			for seed := last.Add(1); seed <= count; seed = last.Add(1) {
+			for seed := last.Add(1); seed <= count && !(failFast && t.Failed()); seed = last.Add(1) {
 				result := Run(seed, nil)
 				mu.Lock()
 				report(t, result)
