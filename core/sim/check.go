@@ -50,6 +50,7 @@ type checks struct {
 	standing map[place]bool       // tokens that nodes have granted, until an undo or release is executed
 	undoSent map[place]int        // the step in which one was sent last
 	undone   map[string]core.Time // when the first undo was sent, by its token
+	placed   map[place]core.Time  // when a token came to stand at a lock's key
 
 	// On one deployment: order.go, prompt.go and cost.go.
 	turns     map[string][]*turn   // by name, in their order
@@ -73,6 +74,7 @@ func newChecks() checks {
 		standing: map[place]bool{},
 		undoSent: map[place]int{},
 		undone:   map[string]core.Time{},
+		placed:   map[place]core.Time{},
 
 		turns:     map[string][]*turn{},
 		asked:     map[string]*message{},
@@ -120,6 +122,7 @@ func (ch *checks) call(w *world, c *client, m *message) {
 	case "mutex_undo", "mutex_release":
 		if _, known := ch.undone[m.token()]; !known && m.script == "mutex_undo" {
 			ch.undone[m.token()] = w.now
+			ch.expectRemoval(w, m)
 		}
 		ch.undoSent[m.place()] = w.result.Steps
 	}
@@ -175,6 +178,30 @@ func (ch *checks) exclusive(w *world, l *lease) {
 	}
 }
 
+// expectRemoval fails if what was given up still stands when the last undo should have come, and could.
+func (ch *checks) expectRemoval(w *world, m *message) {
+	c, token, name := m.client, m.token(), m.keys()[0]
+	acquire := ch.asked[token]
+	last := max(core.Second, core.Duration(number(acquire.values()[1]))*core.Millisecond/2)
+	w.after(last-last/100, func() {
+		sent := w.now
+		if w.phase == storm {
+			return
+		}
+		w.after(last/50+w.trips(4), func() {
+			if c.crashed || c.closing || c.asksToClose() || sent < c.pausedUntil {
+				return
+			}
+			w.result.Coverage.add("removed what was given up")
+			for _, n := range w.nodes {
+				if !w.unheard(n.index) && n.holder(name) == "string "+token && ch.placed[place{n.index, token}] < sent {
+					w.fail("%s: %s still holds %q since %.6f, and was given up before", n.name, token, name, float64(ch.placed[place{n.index, token}])/1e6)
+				}
+			}
+		})
+	})
+}
+
 // robbed fails if a script took a valid lease's token from a node that its quorum needs.
 func (ch *checks) robbed(w *world, m *message, before, after string) {
 	l := ch.reported[strings.TrimPrefix(before, "string ")]
@@ -186,11 +213,14 @@ func (ch *checks) robbed(w *world, m *message, before, after string) {
 	}
 }
 
+// unheard tells whether a node is too old, so that what it says does not count.
+func (w *world) unheard(node int) bool { return w.plan.tooOld && node == 0 }
+
 // blocked fails if an acquire was refused for the sake of an attempt of its own client, which it knew to be in doubt.
 func (ch *checks) blocked(w *world, m *message, before string) {
 	left := strings.TrimPrefix(before, "string ")
 	begun := ch.begun[m.token()]
-	if w.plan.tooOld && m.call.Node == 0 { // what it says is not listened to
+	if w.unheard(m.call.Node) {
 		return
 	}
 	if undone, ok := ch.undone[left]; ok && ch.asked[left].client == m.client && undone < begun && begun < undone+core.Time(300*core.Millisecond) {

@@ -41,8 +41,7 @@ func (ch *checks) abandoned(m *message, answer *core.Answer) bool {
 		return false
 	}
 	_, given := ch.undoSent[m.place()]
-	tooOld := w.plan.tooOld && m.call.Node == 0 // its votes don't count, and it is undone as if it had failed
-	return given && ch.standing[m.place()] && !tooOld
+	return given && ch.standing[m.place()] && !w.unheard(m.call.Node) // that one is undone as if it had failed
 }
 
 // expectUndo fails unless the step has sent an undo for such a grant.

@@ -59,6 +59,12 @@ func (ch *checks) order(n *node, m *message, before string, reply []core.Value, 
 	if err == nil {
 		code = reply[0].Int
 	}
+	if changed {
+		ch.placed[place{n.index, strings.TrimPrefix(after, "string ")}] = w.now
+		if m.script == "mutex_renew" || m.script == "mutex_raise" {
+			w.fail("%v creates %q", m, name)
+		}
+	}
 	ch.robbed(w, m, before, after)
 	if m.script == "mutex_acquire" && code == script.No {
 		ch.blocked(w, m, before)

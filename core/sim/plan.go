@@ -41,7 +41,7 @@ type plan struct {
 
 func newPlan(r *rand.Rand) plan {
 	p := plan{
-		nodes:   pick(r, 1, 1, 2, 3, 3, 3, 4, 5, 5),
+		nodes:   pick(r, 1, 1, 1, 2, 3, 3, 3, 4, 5, 5),
 		clients: 2 + r.IntN(3),
 		workers: 1 + r.IntN(3),
 		names:   names[:pick(r, 1, 1, 1, 2, 3)],

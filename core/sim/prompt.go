@@ -66,7 +66,7 @@ func (ch *checks) expectConfirmation(w *world, l *lease) {
 		n := w.nodes[0]
 		if left := core.Duration(n.server.left(l.name)) * core.Millisecond; n.holder(l.name) != "string "+l.token ||
 			left < core.Duration(h.ttl)*core.Millisecond-2*allowed {
-			w.fail("%s: #%d was handed over, and after %v still has %d of %d ms", l.client.name, l.op, allowed, left/1000, h.ttl)
+			w.fail("%s: #%d was handed over, and after %d ms still has %d of %d ms", l.client.name, l.op, allowed/1000, left/1000, h.ttl)
 		}
 	})
 }
