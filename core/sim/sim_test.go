@@ -15,7 +15,7 @@ import (
 
 var (
 	oneSeed = flag.Uint64("seed", 0, "run the world of this seed only; with -v, log its events")
-	seeds   = flag.Uint64("seeds", 2000, "how many worlds to run")
+	seeds   = flag.Uint64("seeds", 4000, "how many worlds to run")
 )
 
 // TestSim runs many worlds; every transition and status must happen in one of them.
