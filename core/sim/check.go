@@ -178,30 +178,6 @@ func (ch *checks) exclusive(w *world, l *lease) {
 	}
 }
 
-// expectRemoval fails if what was given up still stands when the last undo should have come, and could.
-func (ch *checks) expectRemoval(w *world, m *message) {
-	c, token, name := m.client, m.token(), m.keys()[0]
-	acquire := ch.asked[token]
-	last := max(core.Second, core.Duration(number(acquire.values()[1]))*core.Millisecond/2)
-	w.after(last-last/100, func() {
-		sent := w.now
-		if w.phase == storm {
-			return
-		}
-		w.after(last/50+w.trips(4), func() {
-			if c.crashed || c.closing || c.asksToClose() || sent < c.pausedUntil {
-				return
-			}
-			w.result.Coverage.add("removed what was given up")
-			for _, n := range w.nodes {
-				if !w.unheard(n.index) && n.holder(name) == "string "+token && ch.placed[place{n.index, token}] < sent {
-					w.fail("%s: %s still holds %q since %.6f, and was given up before", n.name, token, name, float64(ch.placed[place{n.index, token}])/1e6)
-				}
-			}
-		})
-	})
-}
-
 // robbed fails if a script took a valid lease's token from a node that its quorum needs.
 func (ch *checks) robbed(w *world, m *message, before, after string) {
 	l := ch.reported[strings.TrimPrefix(before, "string ")]
@@ -210,21 +186,6 @@ func (ch *checks) robbed(w *world, m *message, before, after string) {
 	}
 	if ch.backing(w, l, l.client.clock.when(int64(l.deadline))) < l.client.quorum {
 		w.fail("%v takes %q from %s #%d, which has it until %d", m, l.name, l.client.name, l.op, l.deadline)
-	}
-}
-
-// unheard tells whether a node is too old, so that what it says does not count.
-func (w *world) unheard(node int) bool { return w.plan.tooOld && node == 0 }
-
-// blocked fails if an acquire was refused for the sake of an attempt of its own client, which it knew to be in doubt.
-func (ch *checks) blocked(w *world, m *message, before string) {
-	left := strings.TrimPrefix(before, "string ")
-	begun := ch.begun[m.token()]
-	if w.unheard(m.call.Node) {
-		return
-	}
-	if undone, ok := ch.undone[left]; ok && ch.asked[left].client == m.client && undone < begun && begun < undone+core.Time(300*core.Millisecond) {
-		w.fail("%v is refused for the sake of %s, which its client has given up at %.6f", m, left, float64(undone)/1e6)
 	}
 }
 
