@@ -22,7 +22,7 @@
 //   - whoever is handed a lock is told by one message, and reports the hold in the step in which that comes;
 //   - nobody waits for longer than a bound once nothing goes wrong any more.
 //
-// In a sixth of the worlds nothing goes wrong from the beginning. There a new holder reports in the time of five messages and has
+// In a sixth of the worlds nothing goes wrong from the beginning. There a new holder reports in the time of seven messages at most and has
 // its whole ttl in that of four more, the first takes a lock that expires when it was told that it would, a hand-over takes three
 // commands, and waiters beat no more often than once a period.
 //
