@@ -120,6 +120,9 @@ func (w *world) beginCalm() {
 	for _, n := range w.nodes {
 		n.heal()
 	}
+	if !w.plan.quiet && w.rand.IntN(2) == 0 { // who holds or waits is dead at once
+		w.crash(pick(w.rand, w.clients...))
+	}
 	for _, c := range w.clients {
 		c.deliver(c.connect)
 	}

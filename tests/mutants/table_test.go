@@ -33,8 +33,6 @@ var mutants = []mutant{
 	{name: "what stands there of one's own is another's", edits: []edit{{cleanGo, "if c.op == 0 { // else", "if false { // else"}}},
 	{name: "who gives up keeps the place", edits: []edit{{waitGo, "if !m.bequeath(h) {", "if false {"}}},
 
-	{name: "a pause without bound", edits: []edit{{waitGo, "min(max(2*h.backoff, backoffMin), backoffMax)", "max(4*h.backoff, backoffMin)"}}},
-
 	// Fencing tokens.
 	{name: "no second round", often: true, edits: []edit{{acquireGo, "if count(a.votes).yes-behind >= quorum(len(a.votes)) {", "if true {"}}},
 	{name: "a raise for whoever asks", edits: []edit{
@@ -51,6 +49,7 @@ var mutants = []mutant{
 	{name: "dead places are served", edits: []edit{{placesGo, "if p != nil && p.life >= c.now() {", "if p != nil {"}}},
 	{name: "an undo leaves the place", edits: []edit{{scriptsGo, "left := c.leave(c.argv[0])", "left := false"}}},
 	{name: "a place lives for long", edits: []edit{{"core/mutex.go", "return 3 * l.beatPeriod()", "return 12 * l.beatPeriod()"}}},
+	{name: "who lost the place does not come again", edits: []edit{{queueGo, "m.move(h, displaced)\n\t\tm.attempt(h)", "m.planBeat(h)"}}},
 
 	// The hand-over.
 	{name: "a release hands over to nobody", often: true, edits: []edit{{scriptsGo, "case script.MutexRelease:\n", "case script.MutexRelease:\n\t\tc.queue = \"\"\n"}}},
