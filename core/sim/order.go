@@ -139,7 +139,7 @@ func (ch *checks) given(n *node, m *message, before, to string) {
 		if slices.Contains(unresolved, strings.TrimPrefix(before, "string ")) {
 			return
 		}
-		i = slices.IndexFunc(ch.turns[name], func(t *turn) bool { return slices.Contains(unresolved, t.token) })
+		i = slices.IndexFunc(ch.turns[name], func(t *turn) bool { return slices.Contains(unresolved, t.token) && n.tells(t) })
 		if i < 0 {
 			i = len(ch.turns[name])
 		}
@@ -178,10 +178,15 @@ func (ch *checks) handOver(n *node, m *message, t *turn) {
 	if left := n.server.left(name); left > lease || left < lease-1 {
 		w.fail("%v hands %q over for %d ms, not for %d", m, name, left, lease)
 	}
-	if len(n.published) != 1 || !strings.HasPrefix(n.published[0], t.channel+" mutex "+t.token+" ") {
+	if !n.tells(t) {
 		w.fail("%v hands %q over to %s and tells %q", m, name, t.token, n.published)
 	}
 	ch.handOvers[t.token] = &handOver{turn: t, name: name, end: t.sent + w.now - t.heard + core.Time(lease)*core.Time(core.Millisecond)}
+}
+
+// tells is whether the script that was executed told one waiter, and nobody else, that it is the holder.
+func (n *node) tells(t *turn) bool {
+	return len(n.published) == 1 && strings.HasPrefix(n.published[0], t.channel+" mutex "+t.token+" ")
 }
 
 // forgetTurns is called when a key of the queue has vanished: all come again.

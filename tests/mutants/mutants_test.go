@@ -12,7 +12,6 @@
 package mutants
 
 import (
-	"cmp"
 	"encoding/json"
 	"flag"
 	"os"
@@ -34,10 +33,12 @@ var (
 // mutant is one rule broken.
 type mutant struct {
 	name  string
-	seeds int  // the simulation finds it with the seeds up to this one; 0: 2000
 	often bool // it is among those that run by default
 	edits []edit
 }
+
+// enough is how many seeds the simulation finds each with.
+const enough = 1000
 
 // edit replaces a text that is in a file exactly once.
 type edit struct{ file, old, new string }
@@ -60,7 +61,6 @@ func TestTheSimulationFindsMutants(t *testing.T) {
 				t.Logf("%d of %d seeds", len(seeds), *census)
 				return
 			}
-			enough := cmp.Or(m.seeds, 2000)
 			seeds := found(t, simulation, "-test.failfast", "-seeds="+strconv.Itoa(enough))
 			require.NotEmpty(t, seeds, "the simulation does not notice it within %d seeds", enough)
 			t.Logf("seed %s", seeds[0])
