@@ -216,7 +216,7 @@ func (m *Machine) regrant(h *hold, node int) {
 	if g.asked {
 		return
 	}
-	g.asked, g.open = true, true
+	g.asked, g.open, g.again = true, true, true
 	m.send(call{asker: a, node: node, script: script.MutexRegrant, args: h.lock.regrantCommand(a.token, a.fence), wait: a.wait, ttl: h.lock.ttl})
 }
 
