@@ -64,6 +64,7 @@ type attempt struct {
 type grant struct {
 	granted bool  // it said yes at least once
 	asked   bool  // no answer yet
+	again   bool  // it was asked a second time: see regrant
 	open    bool  // whether it takes effect is not known: no answer, or an unknown outcome
 	end     Time  // of the lease there
 	fence   int64 // the counter there

@@ -60,6 +60,7 @@ type call struct {
 	sent   Time
 	wait   Duration // how long the node may take
 	ttl    Duration // of the lease that it asks for
+	early  bool     // an undo that the node may have executed before what it undoes
 	fault  Fault    // of its answer
 	code   int64    // of its answer, if fault is NoFault
 }

@@ -103,7 +103,7 @@ func (c *cleanup) tell(m *Machine, node int) {
 	d := &c.debts[node]
 	d.unsure = d.unsure || d.untold > 0
 	d.untold++
-	m.send(call{asker: c, node: node, script: c.script, args: c.args, wait: c.wait})
+	m.send(call{asker: c, node: node, script: c.script, args: c.args, wait: c.wait, early: c.attempt.grants[node].open})
 }
 
 func (c *cleanup) tellAll(m *Machine) {
@@ -159,12 +159,13 @@ func (c *cleanup) answered(m *Machine, answered *call, v vote, values []Value) {
 	node := answered.node
 	d, g := &c.debts[node], &c.attempt.grants[node]
 	d.untold--
-	if v.answer == yes || v.answer == no && !g.open {
+	// What was removed may have come from either of two calls: the other may still be executed.
+	if v.answer == yes && !(g.open && g.again) || v.answer == no && !answered.early {
 		d.done = true
 	}
 	if c.op != 0 {
 		failed := answered.fault == Unknown || answered.fault == Refused
-		d.unsure = d.unsure || answered.fault == Unknown
+		d.unsure = d.unsure || answered.fault == Unknown || answered.fault == ErrorReply // a script that failed may have got halfway
 		if failed && !d.retried {
 			d.retried = true
 			c.tell(m, node)

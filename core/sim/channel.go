@@ -66,6 +66,7 @@ func (s *subscription) drop() {
 
 // publish takes a message to whoever listens; some of them never arrive.
 func (w *world) publish(n *node, channel, payload string) (heard int64) {
+	n.published = append(n.published, channel+" "+payload)
 	for _, s := range w.subscriptions {
 		if s.node != n || s.channel != channel || !s.on || s.client.crashed {
 			continue
@@ -80,6 +81,7 @@ func (w *world) publish(n *node, channel, payload string) (heard int64) {
 			s.client.deliver(func() {
 				s.client.logf("<- %s %q", n.name, payload)
 				s.client.step(&core.Message{Node: n.index, Channel: channel, Payload: payload})
+				w.check.told(w, s.client, payload)
 			})
 		})
 	}

@@ -19,6 +19,9 @@ type lease struct {
 	over         bool      // lost, or its release was asked for
 	releaseAsked bool
 	lostTold     bool
+	told         core.Time // when the owner heard of it
+	renewed      bool      // a renewal was asked for
+	early        bool      // it was told before the acquire had its answer
 }
 
 // valid tells whether the owner may use what the lock protects.
@@ -44,8 +47,21 @@ type checks struct {
 	fences   map[string]map[int64]bool
 	acquired map[string]bool // since the calm began
 
-	standing map[place]bool // tokens that nodes have granted, until an undo or release is executed
-	undoSent map[place]int  // the step in which one was sent last
+	standing map[place]bool       // tokens that nodes have granted, until an undo or release is executed
+	undoSent map[place]int        // the step in which one was sent last
+	undone   map[string]core.Time // when the first undo was sent, by its token
+	placed   map[place]core.Time  // when a token came to stand at a lock's key
+
+	// On one deployment: order.go, prompt.go and cost.go.
+	turns     map[string][]*turn   // by name, in their order
+	asked     map[string]*message  // by token, the latest acquire of it
+	reported  map[string]*lease    // by token
+	handOvers map[string]*handOver // by token
+	commands  map[string]int       // by token
+	expires   map[string]core.Time // by name, when what a script left there ends
+	rooted    map[string]bool      // tokens that were given in the storm, or by a call from then
+	calm      core.Time            // when it began
+	settled   map[string]core.Time // by name, when the storm was felt there last
 }
 
 func newChecks() checks {
@@ -57,6 +73,17 @@ func newChecks() checks {
 		acquired: map[string]bool{},
 		standing: map[place]bool{},
 		undoSent: map[place]int{},
+		undone:   map[string]core.Time{},
+		placed:   map[place]core.Time{},
+
+		turns:     map[string][]*turn{},
+		asked:     map[string]*message{},
+		reported:  map[string]*lease{},
+		handOvers: map[string]*handOver{},
+		commands:  map[string]int{},
+		expires:   map[string]core.Time{},
+		rooted:    map[string]bool{},
+		settled:   map[string]core.Time{},
 	}
 }
 
@@ -91,7 +118,12 @@ func (ch *checks) call(w *world, c *client, m *message) {
 		if _, known := ch.begun[m.token()]; !known {
 			ch.begun[m.token()] = w.now
 		}
+		ch.asked[m.token()] = m
 	case "mutex_undo", "mutex_release":
+		if _, known := ch.undone[m.token()]; !known && m.script == "mutex_undo" {
+			ch.undone[m.token()] = w.now
+			ch.expectRemoval(w, m)
+		}
 		ch.undoSent[m.place()] = w.result.Steps
 	}
 }
@@ -99,7 +131,7 @@ func (ch *checks) call(w *world, c *client, m *message) {
 // granted checks a new lease.
 func (ch *checks) granted(w *world, c *client, e *core.Acquire, o core.Outcome) {
 	w.result.Acquisitions++
-	l := &lease{client: c, op: o.Op, name: e.Name, token: o.Token, deadline: o.Deadline}
+	l := &lease{client: c, op: o.Op, name: e.Name, token: o.Token, deadline: o.Deadline, told: w.now, early: !ch.asked[o.Token].answered}
 	if c.leases[o.Op] != nil || o.Token == "" {
 		w.fail("%s: hold #%d is not new, or has no token", c.name, o.Op)
 	}
@@ -115,8 +147,11 @@ func (ch *checks) granted(w *world, c *client, e *core.Acquire, o core.Outcome) 
 	c.leases[o.Op] = l
 	c.live = append(c.live, l)
 	ch.acquired[e.Name] = true
+	ch.reported[o.Token] = l
 	c.logf("holds %q as #%d until %.6f, fence %d", e.Name, o.Op, float64(c.clock.when(int64(o.Deadline)))/1e6, o.Fence)
 	ch.exclusive(w, l)
+	ch.inLine(w, c, o.Op, e)
+	ch.expectConfirmation(w, l)
 	ch.leases[e.Name] = append(ch.leases[e.Name], l)
 	if o.Fence != 0 {
 		ch.fence(w, e.Name, grant{begun: ch.begun[o.Token], told: w.now, fence: o.Fence})
@@ -140,6 +175,17 @@ func (ch *checks) exclusive(w *world, l *lease) {
 	ch.leases[l.name] = live
 	if until := l.client.clock.when(int64(l.deadline)); ch.backing(w, l, until) < l.client.quorum {
 		w.fail("%s: the lease #%d of %q until %.6f has no quorum of nodes", l.client.name, l.op, l.name, float64(until)/1e6)
+	}
+}
+
+// robbed fails if a script took a valid lease's token from a node that its quorum needs.
+func (ch *checks) robbed(w *world, m *message, before, after string) {
+	l := ch.reported[strings.TrimPrefix(before, "string ")]
+	if l == nil || before == after || w.plan.lawless || !l.valid(w.now) {
+		return
+	}
+	if ch.backing(w, l, l.client.clock.when(int64(l.deadline))) < l.client.quorum {
+		w.fail("%v takes %q from %s #%d, which has it until %d", m, l.name, l.client.name, l.op, l.deadline)
 	}
 }
 

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"strings"
+
 	"github.com/libredlock/libredlock/core"
 	"github.com/libredlock/libredlock/core/script"
 )
@@ -11,8 +13,12 @@ type place struct {
 	token string
 }
 
+// keys are those that a call names, the lock's first, and values what follows them.
+func (m *message) keys() []string   { return m.call.Args[3 : 3+number(m.call.Args[2])] }
+func (m *message) values() []string { return m.call.Args[3+number(m.call.Args[2]):] }
+
 // token is the one that a call is about: the first value of every script but mutex_inspect and mutex_force.
-func (m *message) token() string { return m.call.Args[3+int(number(m.call.Args[2]))] }
+func (m *message) token() string { return m.values()[0] }
 
 func (m *message) place() place { return place{m.call.Node, m.token()} }
 
@@ -37,15 +43,53 @@ func (ch *checks) abandoned(m *message, answer *core.Answer) bool {
 		return false
 	}
 	_, given := ch.undoSent[m.place()]
-	tooOld := w.plan.tooOld && m.call.Node == 0 // its votes don't count, and it is undone as if it had failed
-	return given && ch.standing[m.place()] && !tooOld
+	return given && ch.standing[m.place()] && !w.unheard(m.call.Node) // that one is undone as if it had failed
 }
 
-// undone fails unless the step has sent an undo for such a grant.
-func (ch *checks) undone(w *world, m *message) {
+// expectUndo fails unless the step has sent an undo for such a grant.
+func (ch *checks) expectUndo(w *world, m *message) {
 	if ch.undoSent[m.place()] != w.result.Steps {
 		w.fail("%v was granted too late, and is not undone", m)
 	}
+}
+
+// unheard tells whether a node is too old, so that what it says does not count.
+func (w *world) unheard(node int) bool { return w.plan.tooOld && node == 0 }
+
+// blocked fails if an acquire was refused for the sake of an attempt of its own client, which it knew to be in doubt.
+func (ch *checks) blocked(w *world, m *message, before string) {
+	left := strings.TrimPrefix(before, "string ")
+	begun := ch.begun[m.token()]
+	if w.unheard(m.call.Node) {
+		return
+	}
+	if undone, ok := ch.undone[left]; ok && ch.asked[left].client == m.client && undone < begun && begun < undone+core.Time(300*core.Millisecond) {
+		w.fail("%v is refused for the sake of %s, which its client has given up at %.6f", m, left, float64(undone)/1e6)
+	}
+}
+
+// expectRemoval fails if what was given up still stands when the last undo should have come, and could.
+func (ch *checks) expectRemoval(w *world, m *message) {
+	c, token, name := m.client, m.token(), m.keys()[0]
+	acquire := ch.asked[token]
+	last := max(core.Second, core.Duration(number(acquire.values()[1]))*core.Millisecond/2)
+	w.after(last-last/100, func() {
+		sent := w.now
+		if w.phase == storm {
+			return
+		}
+		w.after(last/50+w.trips(4), func() {
+			if c.crashed || c.closing || c.asksToClose() || sent < c.pausedUntil {
+				return
+			}
+			w.result.Coverage.add("removed what was given up")
+			for _, n := range w.nodes {
+				if !w.unheard(n.index) && n.holder(name) == "string "+token && ch.placed[place{n.index, token}] < sent {
+					w.fail("%s: %s still holds %q since %.6f, and was given up before", n.name, token, name, float64(ch.placed[place{n.index, token}])/1e6)
+				}
+			}
+		})
+	})
 }
 
 // deadlines fails if a hold goes on beyond its deadline, or if its machine would sleep longer.

@@ -36,8 +36,9 @@ type client struct {
 type request struct {
 	event    core.Request
 	verb     string
-	lease    *lease        // that it is about, if it is a renewal or a release
-	asked    core.Time     // on the client's clock
+	lease    *lease    // that it is about, if it is a renewal or a release
+	asked    core.Time // on the client's clock
+	askedAt  core.Time
 	limit    core.Duration // for its outcome
 	wrong    bool          // it can't succeed
 	forgot   bool          // asked after the release of its lease
@@ -63,7 +64,7 @@ func (w *world) newClient(index int) *client {
 	c.bears = pick(w.rand, 300*core.Millisecond, core.Second, 3*core.Second)
 	config := core.Config{
 		Who:              "sim/" + c.name + "/go",
-		NodeTimeout:      pick(w.rand, 0, 0, 0, 30*core.Millisecond),
+		NodeTimeout:      pick(w.rand, 0, 0, w.plan.patience),
 		UnavailableAfter: c.bears,
 		OnTransition:     func(t core.Transition) { w.result.Coverage.add(transitionName(t)) },
 	}
@@ -128,11 +129,12 @@ func (c *client) deliver(f func()) {
 func (c *client) ask(r *request) core.OpID {
 	c.lastOp++
 	r.event.SetOp(c.lastOp)
-	r.asked = c.now()
+	r.asked, r.askedAt = c.now(), c.world.now
 	r.wrong = r.wrong || c.closing
 	if r.lease != nil {
 		r.forgot = r.lease.releaseAsked
 		r.lease.over = r.lease.over || r.verb == "release"
+		r.lease.renewed = r.lease.renewed || r.verb == "renew"
 	}
 	c.requests[c.lastOp] = r
 	if c.world.output != nil {

@@ -40,6 +40,10 @@ func wanted() (names []string) {
 		names = append(names, transitionName(t))
 	}
 	names = append(names, "granted by mutex_acquire", "granted by mutex_regrant", "told of a hand-over")
+	for _, script := range []string{"mutex_release", "mutex_undo", "mutex_force", "mutex_acquire", "mutex_beat"} {
+		names = append(names, "handed over by "+script)
+	}
+	names = append(names, "confirmed a hand-over", "counted the commands of a hand-over", "waited after the storm", "removed what was given up")
 	for _, why := range losses {
 		names = append(names, "lost: "+why)
 	}

@@ -8,6 +8,9 @@ const foreignValue = "another library's value"
 
 // disaster does something bad to the world, again and again while the storm lasts.
 func (w *world) disaster() {
+	if w.plan.quiet {
+		return
+	}
 	w.after(w.between(0, 2*w.plan.disasters), func() {
 		if w.phase != storm {
 			return
@@ -41,6 +44,7 @@ func (w *world) disaster() {
 		case 7:
 			if w.plan.lawless {
 				n.clock.offset += w.rand.Int64N(4_000_000) - 2_000_000
+				w.check.darken()
 				w.logf(n.name, "its clock jumps: %+v", n.clock)
 			}
 		}

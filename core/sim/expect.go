@@ -33,6 +33,9 @@ func (ch *checks) outcome(w *world, c *client, r *request, o core.Outcome) {
 		w.fail("%s: #%d (%s) ended %d µs too late", c.name, o.Op, r.verb, late)
 	}
 	e, isAcquire := r.event.(*core.Acquire)
+	if isAcquire && !r.wrong {
+		ch.bounded(w, c, r, e)
+	}
 	switch {
 	case isAcquire && o.Status == core.OK:
 		ch.granted(w, c, e, o)
@@ -81,12 +84,12 @@ func (ch *checks) fits(w *world, c *client, r *request, o core.Outcome) bool {
 // the script.
 func roundLimit(w *world, ttl core.Duration) core.Duration { return 2 * nodeTimeout(w, ttl) }
 
-// nodeTimeout is how long one node may take, as docs/reference.md has it.
+// nodeTimeout is how long one node may take, as docs/reference.md has it, or some clients have set it.
 func nodeTimeout(w *world, ttl core.Duration) core.Duration {
 	if w.plan.nodes > 1 {
-		return max(min(ttl/10, 250*core.Millisecond), 30*core.Millisecond) // the latter is what some clients set
+		return max(min(ttl/10, 250*core.Millisecond), core.MinNodeWait, w.plan.patience)
 	}
-	return max(min(ttl/3, 2*core.Second), 30*core.Millisecond)
+	return max(min(ttl/3, 2*core.Second), core.MinNodeWait, w.plan.patience)
 }
 
 // acquireLimit is when an acquire has its outcome at the latest: a try has a round of questions and one for the

@@ -21,6 +21,7 @@ type message struct {
 	client   *client
 	call     core.Call
 	script   string
+	storm    bool // it was sent then
 	answered bool
 }
 
@@ -31,7 +32,7 @@ func (m *message) String() string {
 // send takes a call to its node, or does not, and sees to it that it is answered once, by its timeout at the latest.
 func (w *world) send(c *client, call core.Call) {
 	w.result.Calls++
-	m := &message{client: c, call: call, script: scriptOf(call.Args)}
+	m := &message{client: c, call: call, script: scriptOf(call.Args), storm: w.phase == storm}
 	w.check.call(w, c, m)
 	n := w.nodes[call.Node]
 	w.logf(c.name, "-> %s #%d %s", n.name, call.ID, m.script)
@@ -69,10 +70,13 @@ func (w *world) delay() core.Duration {
 	case w.chance(w.plan.stuck):
 		return w.between(w.plan.latency, 3*w.plan.maxTTL)
 	case w.phase != storm:
-		return w.between(50, 800)
+		return w.between(50, calmLatency)
 	}
 	return w.between(50, w.plan.latency)
 }
+
+// calmLatency is how long a message takes at most when nothing goes wrong any more.
+const calmLatency = 800 * core.Microsecond
 
 // reply takes an answer back to the client.
 func (m *message) reply(answer *core.Answer) {
@@ -101,7 +105,7 @@ func (m *message) answer(answer *core.Answer) {
 		abandoned := w.check.abandoned(m, answer)
 		m.client.step(answer)
 		if abandoned {
-			w.check.undone(w, m)
+			w.check.expectUndo(w, m)
 		}
 	})
 }

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/libredlock/libredlock/core"
 )
@@ -13,6 +14,8 @@ type node struct {
 	name   string
 	clock  clock
 	server *Server
+
+	published []string // by the script that is being executed
 
 	stalledUntil core.Time // executes nothing before
 	downUntil    core.Time // can't be connected to before
@@ -64,11 +67,9 @@ func (n *node) execute(m *message) {
 		n.server.ForgetScripts()
 	}
 	if w.plan.lawless && w.chance(w.plan.vanish) {
-		name := pick(w.rand, w.plan.names...)
-		w.logf(n.name, "%q vanishes", name)
-		n.server.Delete(name)
+		n.vanish(pick(w.rand, w.plan.names...))
 	}
-	reply, err := n.server.Do(m.call.Args)
+	reply, err := n.do(m)
 	if err != nil {
 		w.logf(n.name, "%v: %v", m, err)
 		m.reply(&core.Answer{Fault: core.ErrorReply, Cause: err.Error()})
@@ -76,10 +77,33 @@ func (n *node) execute(m *message) {
 	}
 	w.logf(n.name, "%v: %v", m, reply)
 	w.check.executed(m, reply)
+	w.check.command(w, m)
 	if w.chance(w.plan.nonsense) {
 		reply = pick(w.rand, nil, integers(), integers(9), []core.Value{{Str: "1", IsString: true}})
 	}
 	m.reply(&core.Answer{Reply: reply})
+}
+
+// do executes a call, and checks what it did.
+func (n *node) do(m *message) ([]core.Value, error) {
+	name := m.keys()[0]
+	before := n.holder(name)
+	n.published = n.published[:0]
+	reply, err := n.server.Do(m.call.Args)
+	n.world.check.order(n, m, before, reply, err)
+	n.world.check.noteExpiry(n, name)
+	return reply, err
+}
+
+// vanish removes a lock, or one of the keys of its queue.
+func (n *node) vanish(name string) {
+	key := name
+	if n.world.rand.IntN(4) == 0 {
+		key = strings.Replace(fenceKeys[name], ":fence:", pick(n.world.rand, ":queue:", ":places:"), 1)
+		n.world.check.forgetTurns(name)
+	}
+	n.world.logf(n.name, "%q vanishes", key)
+	n.server.Delete(key)
 }
 
 // fail answers with an error, before the call was executed or behind its first write.
@@ -87,7 +111,7 @@ func (n *node) fail(m *message) {
 	cause := "LOADING Redis is loading the dataset in memory"
 	if n.world.chance(0.5) && m.script == "mutex_acquire" {
 		n.server.breakNext = true
-		_, err := n.server.Do(m.call.Args)
+		_, err := n.do(m)
 		n.server.breakNext = false
 		if err != nil {
 			cause = err.Error()

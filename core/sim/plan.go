@@ -15,6 +15,8 @@ type plan struct {
 	maxTTL  core.Duration
 	storm   core.Duration // how long everything may go wrong
 
+	// quiet: nothing goes wrong. All is to be prompt and cheap.
+	quiet bool
 	// lawless: clocks mean nothing. Keys vanish at any moment, nodes' clocks jump, holders are forced out.
 	lawless bool
 	vanish  float64 // chance that a key vanishes before a call, if so
@@ -31,12 +33,15 @@ type plan struct {
 	nonsense  float64       // or with what no script says
 	forgetful float64       // chance that a node forgets its scripts before a call
 	disasters core.Duration // between two of them: pauses, crashes, cuts, stalls
+	patience  core.Duration // what some clients have set as the node timeout
 	tooOld    bool          // one node's server is too old to be used
+
+	plain float64 // of the acquires are without the queue: they may overtake
 }
 
 func newPlan(r *rand.Rand) plan {
 	p := plan{
-		nodes:   pick(r, 1, 1, 2, 3, 3, 3, 4, 5, 5),
+		nodes:   pick(r, 1, 1, 1, 2, 3, 3, 3, 4, 5, 5),
 		clients: 2 + r.IntN(3),
 		workers: 1 + r.IntN(3),
 		names:   names[:pick(r, 1, 1, 1, 2, 3)],
@@ -46,17 +51,34 @@ func newPlan(r *rand.Rand) plan {
 		ahead:   r.IntN(2) == 0,
 		latency: pick[core.Duration](r, 200, 1000, 4000) * core.Microsecond,
 		tooOld:  r.IntN(16) == 0,
+		plain:   pick(r, 0, 0.16),
+
+		patience: pick[core.Duration](r, 0, 30, 30, 400) * core.Millisecond,
 	}
 	p.storm = max(2*p.maxTTL, 1200*core.Millisecond)
 	p.disasters = p.storm / core.Duration(1+r.IntN(12))
 	for _, chance := range []*float64{&p.slow, &p.stuck, &p.lost, &p.broken, &p.refused, &p.failing, &p.nonsense, &p.forgetful} {
 		*chance = pick[float64](r, 0, 0, 0.01, 0.03, 0.15)
 	}
+	if r.IntN(6) == 0 {
+		return quiet(r, p)
+	}
 	if p.lawless && p.ahead { // here only the rules of the raise keep two attempts from the same token: let them quarrel
 		p.nodes, p.clients, p.workers, p.names = pick(r, 3, 5), 4, 3, names[:1]
 		p.latency, p.slow = 4*core.Millisecond, 0.15
 	}
 	return p
+}
+
+// quiet makes a plan one in which nothing goes wrong, mostly on one deployment.
+func quiet(r *rand.Rand, p plan) plan {
+	return plan{
+		quiet:   true,
+		nodes:   pick(r, 1, 1, 1, 3),
+		clients: p.clients, workers: p.workers, names: p.names,
+		maxTTL: pick(r, p.maxTTL, 9000*core.Millisecond), storm: p.storm, disasters: p.disasters,
+		ahead: p.ahead, latency: p.latency, plain: p.plain, patience: p.patience,
+	}
 }
 
 // names are what is locked, and fenceKeys where their fencing tokens are counted.

@@ -15,7 +15,7 @@ import (
 
 var (
 	oneSeed = flag.Uint64("seed", 0, "run the world of this seed only; with -v, log its events")
-	seeds   = flag.Uint64("seeds", 2000, "how many worlds to run")
+	seeds   = flag.Uint64("seeds", 4000, "how many worlds to run")
 )
 
 // TestSim runs many worlds; every transition and status must happen in one of them.
@@ -30,20 +30,22 @@ func TestSim(t *testing.T) {
 	}
 	total := runAll(t, *seeds)
 	t.Logf("%d worlds: %d acquisitions, %d losses, %d steps, %d calls", *seeds, total.Acquisitions, total.Losses, total.Steps, total.Calls)
+	t.Logf("%d hand-overs; %.2f beats a second and waiter", total.HandOvers, float64(total.Beats)*1e6/float64(total.Waited))
 	if *seeds >= 1000 {
 		require.Empty(t, total.Coverage.Missing(), "these never happened")
 	}
 }
 
-// runAll runs the worlds of the seeds from 1.
+// runAll runs the worlds of the seeds from 1; with -failfast, until one fails.
 func runAll(t *testing.T, count uint64) (total Result) {
 	total.Coverage = Coverage{}
 	var last atomic.Uint64
 	var mu sync.Mutex
 	var workers sync.WaitGroup
+	failFast := flag.Lookup("test.failfast").Value.String() == "true"
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
-			for seed := last.Add(1); seed <= count; seed = last.Add(1) {
+			for seed := last.Add(1); seed <= count && !(failFast && t.Failed()); seed = last.Add(1) {
 				result := Run(seed, nil)
 				mu.Lock()
 				report(t, result)
@@ -51,6 +53,9 @@ func runAll(t *testing.T, count uint64) (total Result) {
 				total.Losses += result.Losses
 				total.Steps += result.Steps
 				total.Calls += result.Calls
+				total.HandOvers += result.HandOvers
+				total.Beats += result.Beats
+				total.Waited += result.Waited
 				total.Coverage.Merge(result.Coverage)
 				mu.Unlock()
 			}

@@ -61,7 +61,7 @@ func (k *worker) acquire() {
 	if w.rand.IntN(2) == 0 {
 		e.AutoRenew = core.Off
 	}
-	if w.rand.IntN(6) == 0 {
+	if w.rand.Float64() < w.plan.plain {
 		e.Queue = core.Off
 	}
 	if w.rand.IntN(6) == 0 {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"runtime/debug"
 	"strings"
 
 	"github.com/libredlock/libredlock/core"
@@ -17,6 +18,9 @@ type Result struct {
 	Losses       int
 	Steps        int
 	Calls        int
+	HandOvers    int           // to one that was told
+	Beats        int           // of waiters
+	Waited       core.Duration // by all of them together
 	Coverage     Coverage
 }
 
@@ -33,8 +37,8 @@ func Run(seed uint64, log io.Writer) (result Result) {
 		case nil:
 		case violation:
 			result.Failure = string(failure)
-		default:
-			panic(failure)
+		default: // the machine's own
+			result.Failure = fmt.Sprintf("panic: %v\n%s", failure, debug.Stack())
 		}
 	}()
 	w.run()
@@ -110,10 +114,14 @@ func (w *world) run() {
 func (w *world) beginCalm() {
 	w.logf("world", "calm: nothing goes wrong any more")
 	w.phase = calm
+	w.check.calm = w.now
 	clear(w.cuts)
 	clear(w.check.acquired)
 	for _, n := range w.nodes {
 		n.heal()
+	}
+	if !w.plan.quiet && w.rand.IntN(2) == 0 { // who holds or waits is dead at once
+		w.crash(pick(w.rand, w.clients...))
 	}
 	for _, c := range w.clients {
 		c.deliver(c.connect)
