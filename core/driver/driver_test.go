@@ -248,7 +248,7 @@ func TestAPanicOfTheMachineEndsEverythingAsInternal(t *testing.T) {
 	lost := make(chan string, 1)
 	hold.OnLost(func(cause string) { lost <- cause })
 	waiting := make(chan Result, 1)
-	d.Submit(&core.Acquire{Name: "waiting"}, func(r Result) { waiting <- r })
+	d.Submit(Submission{d.Reserve(1), &core.Acquire{Name: "waiting"}, func(r Result) { waiting <- r }})
 
 	for _, err := range []*core.Error{d.Close(), (<-waiting).Err, d.Do(ctx, &core.Inspect{}).Err, hold.Release()} {
 		require.NotNil(t, err)

@@ -43,12 +43,12 @@ type inbox struct {
 	spare  []posted // the last batch's memory, guarded by the driver's mutex
 }
 
-// post has an event stepped soon, together with what else comes until then, and what comes of it done. So many callers
+// post has events stepped soon, together with what else comes until then, and what comes of it done. So many callers
 // neither queue for the machine nor need deep stacks, and what they cause leaves in one batch.
-func (d *Driver) post(p posted) {
+func (d *Driver) post(batch ...posted) {
 	d.inbox.mu.Lock()
-	d.inbox.events = append(d.inbox.events, p)
-	first := len(d.inbox.events) == 1
+	first := len(d.inbox.events) == 0 && len(batch) > 0
+	d.inbox.events = append(d.inbox.events, batch...)
 	d.inbox.mu.Unlock()
 	if first {
 		go func() {
