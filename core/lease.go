@@ -216,7 +216,7 @@ func (m *Machine) regrant(h *hold, node int) {
 	if g.asked {
 		return
 	}
-	g.asked, g.open = true, true
+	g.asked, g.open, g.again = true, true, true
 	m.send(call{asker: a, node: node, script: h.lock.kind.scripts.Regrant, args: h.lock.regrantCommand(a.token, a.slot, a.fence), wait: a.wait, ttl: h.lock.ttl})
 }
 
