@@ -236,7 +236,7 @@ func (o *Outcome) Err() *Error {
 // Inspection is who holds a name.
 type Inspection struct {
 	Kind    Kind
-	Holders []Holder // none if the name is free; of a mutex several if nodes disagree
+	Holders []Holder // none if the name is free; several of a semaphore, or if nodes disagree: those on most nodes first, then by slot
 	Fence   int64    // the largest fencing token that a node remembers; 0 if none
 	// QueueLength is how many clients wait in the queue, and QueueAge how long the first of them has.
 	QueueLength int64

@@ -123,7 +123,9 @@ func (q *query) decide(m *Machine) {
 	case q.force && !q.removed:
 		o = Outcome{Status: NotHeld, Message: "nobody holds it with this digest"}
 	case !q.force:
-		slices.SortStableFunc(q.result.Holders, func(a, b Holder) int { return cmp.Compare(b.Nodes, a.Nodes) })
+		slices.SortStableFunc(q.result.Holders, func(a, b Holder) int {
+			return cmp.Or(cmp.Compare(b.Nodes, a.Nodes), cmp.Compare(a.Slot, b.Slot))
+		})
 		o.Inspection = &q.result
 	}
 	q.end(m, o)
