@@ -10,11 +10,12 @@ type kindOfLock struct {
 }
 
 var (
-	mutex = &kindOfLock{name: "mutex", scripts: script.Mutex}
+	mutex     = &kindOfLock{name: "mutex", scripts: &script.Mutex}
+	semaphore = &kindOfLock{name: "semaphore", scripts: &script.Semaphore, slots: true}
 )
 
 // kinds are those that there are, by Kind; nil: not yet.
-var kinds = [...]*kindOfLock{Mutex: mutex, Reentrant: nil, ReadLock: nil, WriteLock: nil, Semaphore: nil, Multi: nil}
+var kinds = [...]*kindOfLock{Mutex: mutex, Reentrant: nil, ReadLock: nil, WriteLock: nil, Semaphore: semaphore, Multi: nil}
 
 // kindOf finds a kind, or says why it can't be had.
 func kindOf(kind Kind) (known *kindOfLock, status Status, wrong string) {
@@ -22,7 +23,7 @@ func kindOf(kind Kind) (known *kindOfLock, status Status, wrong string) {
 	case kind < 0 || int(kind) >= len(kinds):
 		return nil, Invalid, "there is no such kind of lock"
 	case kinds[kind] == nil:
-		return nil, Unsupported, "this version has the mutex only"
+		return nil, Unsupported, "this version has mutexes and semaphores only"
 	}
 	return kinds[kind], OK, ""
 }

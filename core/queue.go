@@ -147,7 +147,7 @@ func (m *Machine) bequeath(h *hold) bool {
 		return false
 	}
 	next := l.holds[i]
-	if next.lock.ttl != h.lock.ttl || next.lock.fencing != h.lock.fencing || next.who != h.who {
+	if next.lock.ttl != h.lock.ttl || next.lock.fencing != h.lock.fencing || next.lock.permits != h.lock.permits || next.who != h.who {
 		return false
 	}
 	next.attempt, h.attempt.hold = h.attempt, next

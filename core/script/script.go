@@ -34,14 +34,6 @@ func (f *Family) All() []*Script {
 	return []*Script{f.Acquire, f.Beat, f.Raise, f.Renew, f.Regrant, f.Release, f.Undo, f.Inspect, f.Force}
 }
 
-// Family is the scripts of a kind of lock. They take and give alike in all kinds.
-type Family struct {
-	Acquire, Beat, Raise, Renew, Regrant, Release, Undo, Inspect, Force *Script
-}
-
-// Mutex is the family of the mutex.
-var Mutex = &Family{MutexAcquire, MutexBeat, MutexRaise, MutexRenew, MutexRegrant, MutexRelease, MutexUndo, MutexInspect, MutexForce}
-
 // All lists every script.
 var All = append(append(Mutex.All(), RWLock.All()...), Semaphore.All()...)
 
