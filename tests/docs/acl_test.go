@@ -69,6 +69,20 @@ func TestTheACLSuffices(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, held.Release())
 
+			semaphore := client.Semaphore("app:s", 1)
+			held, err = semaphore.TryAcquire(ctx)
+			require.NoError(t, err)
+			require.NoError(t, held.Renew(ctx, 20*time.Second))
+			_, err = semaphore.TryAcquire(ctx)
+			require.ErrorIs(t, err, redlock.ErrHeld)
+			found, err = semaphore.Inspect(ctx)
+			require.NoError(t, err)
+			require.NoError(t, semaphore.ForceRelease(ctx, found.Holders[0].Digest))
+			require.ErrorIs(t, held.Release(), redlock.ErrLost)
+			held, err = semaphore.TryAcquire(ctx)
+			require.NoError(t, err)
+			require.NoError(t, held.Release())
+
 			_, err = client.Mutex("other").TryAcquire(ctx)
 			require.ErrorIs(t, err, redlock.ErrUnavailable)
 			require.ErrorContains(t, err, "permission")
@@ -94,23 +108,31 @@ func TestTheACLSufficesForTheQueue(t *testing.T) {
 	require.NoError(t, err)
 	defer other.Close()
 
-	held, err := client.Mutex("app:x").TryAcquire(ctx)
-	require.NoError(t, err)
-	short, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
-	defer cancel()
-	_, err = other.Mutex("app:x").Acquire(short)
-	require.ErrorIs(t, err, redlock.ErrTimeout)
+	for kind, lockOf := range map[string]func(*redlock.Client) *redlock.Lock{
+		"mutex":     func(c *redlock.Client) *redlock.Lock { return c.Mutex("app:x") },
+		"semaphore": func(c *redlock.Client) *redlock.Lock { return c.Semaphore("app:x", 1) },
+	} {
+		t.Run(kind, func(t *testing.T) {
+			own, theirs, queue := lockOf(client), lockOf(other), "{app:x}:redlock:"+kind+":queue:app:x"
+			held, err := own.TryAcquire(ctx)
+			require.NoError(t, err)
+			short, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
+			defer cancel()
+			_, err = theirs.Acquire(short)
+			require.ErrorIs(t, err, redlock.ErrTimeout)
 
-	waited := make(chan error)
-	go func() {
-		next, err := other.Mutex("app:x").Acquire(ctx)
-		if err == nil {
-			err = next.Release()
-		}
-		waited <- err
-	}()
-	waiting := func() bool { return server.Do("LLEN", "{app:x}:redlock:mutex:queue:app:x") == any(int64(1)) }
-	require.Eventually(t, waiting, 5*time.Second, time.Millisecond)
-	require.NoError(t, held.Release())
-	require.NoError(t, <-waited)
+			waited := make(chan error)
+			go func() {
+				next, err := theirs.Acquire(ctx)
+				if err == nil {
+					err = next.Release()
+				}
+				waited <- err
+			}()
+			waiting := func() bool { return server.Do("LLEN", queue) == any(int64(1)) }
+			require.Eventually(t, waiting, 5*time.Second, time.Millisecond)
+			require.NoError(t, held.Release())
+			require.NoError(t, <-waited)
+		})
+	}
 }
