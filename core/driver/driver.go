@@ -8,7 +8,6 @@ package driver
 
 import (
 	"context"
-	"crypto/rand"
 	"os"
 	"strconv"
 	"sync"
@@ -170,10 +169,16 @@ func (d *Driver) quiet() bool { return len(d.nodes) == 1 && d.nodes[0].quiet() }
 // request has its result; if not, r.ready will tell when it has.
 func (d *Driver) doAlone(r *request, event core.Event, patience core.Duration) (finished bool) {
 	next := posted{r, event}
+	p := singles.Get().(*pipeline)
+	defer singles.Put(p)
+	if r.acquire != nil {
+		seed(r.acquire)
+	}
 	for {
 		w := newWork()
 		d.mu.Lock()
 		d.stepLocked(stepTime(), next, w)
+		p.reset()
 		client := d.alone(r, w, patience)
 		finished = r.finished
 		r.waited = client == nil && !finished
@@ -184,7 +189,7 @@ func (d *Driver) doAlone(r *request, event core.Event, patience core.Duration) (
 		}
 		call := w.calls[0]
 		w.free()
-		next = posted{event: d.nodes[0].do(call, client)}
+		next = posted{event: d.nodes[0].do(call, client, p)}
 	}
 }
 
@@ -256,13 +261,11 @@ func (d *Driver) disconnect() {
 	d.timer.Stop()
 }
 
-// prepare gives a request its id, and an acquire what it needs from outside.
+// prepare gives a request its id.
 func (d *Driver) prepare(r *request, op core.OpID, event core.Request) {
 	switch e := event.(type) {
 	case *core.Acquire:
 		r.acquire = e
-		rand.Read(e.Seed[:]) // never fails: crypto/rand ends the process instead
-		e.Wall = time.Now().UnixMicro()
 	case *core.Release:
 		r.release = e.Hold
 	}

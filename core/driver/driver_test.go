@@ -285,7 +285,7 @@ func TestACallThatFindsItsConnectionDeadEndsInTime(t *testing.T) {
 	client := n.enter()
 	require.NotNil(t, client, "the pool has not noticed yet")
 	began := time.Now()
-	answer := n.do(call, client).(*core.Answer)
+	answer := n.do(call, client, new(pipeline)).(*core.Answer)
 	assert.NotEqual(t, core.NoFault, answer.Fault)
 	assert.Less(t, time.Since(began), 2*time.Second)
 }

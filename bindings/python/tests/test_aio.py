@@ -152,7 +152,7 @@ def test_what_a_turn_of_the_loop_brings_is_submitted_together(
             assert len({held.fence for held in holds}) == 600
             await soon(asyncio.gather(*(held.release() for held in holds)))
             assert not client._session._pending
-            assert not [key for key in server.keys(f"{name}:*")]
+            assert not server.keys(f"{name}:*")
 
     asyncio.run(main())
 
@@ -171,7 +171,7 @@ def test_cancelling_what_is_not_submitted_yet(url: str, server: redis.Redis, nam
             for task in (second, renewal, release):
                 task.cancel()
             await asyncio.wait((second, renewal, release), timeout=10)
-            assert second.cancelled() and renewal.cancelled() and release.cancelled()
+            assert all(task.cancelled() for task in (second, renewal, release))
             await (await soon(first)).release()
             assert await client.mutex(name).acquire(timeout=10)  # it was released all the same
             assert not session._pending

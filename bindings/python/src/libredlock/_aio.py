@@ -151,7 +151,7 @@ class LoopSession(Session):
     def _submit(self, loop: asyncio.AbstractEventLoop, operation: Operation) -> None:
         gathered = self._gathered
         gathered.append(operation)
-        if len(gathered) == MAX_OPERATIONS or not self._pending and len(gathered) == 1:
+        if len(gathered) == MAX_OPERATIONS or (not self._pending and len(gathered) == 1):
             self._submit_gathered()
         elif len(gathered) == 1:
             loop.call_soon(self._submit_gathered)

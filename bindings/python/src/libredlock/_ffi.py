@@ -47,13 +47,13 @@ _DRAIN_CAPACITY: Final = 128
 _POOL_MAX: Final = 64
 
 
-# redlock_event but for its message, and redlock_operation. "=" packs as the compiler does here, since
-# all fields are aligned by themselves.
+# redlock_event but for its message, and redlock_operation. "=" packs as the compiler does here,
+# since all fields are aligned by themselves.
 _EVENT: Final = struct.Struct("=QQQqiiiI1024x")
 _OPERATION: Final = struct.Struct("=QQqII")
 
-# A drained event: id, handle, fence, remaining_ms, kind, status, node, slot. Its message is read
-# only when it is asked for.
+# A drained event: id, handle, fence, remaining_ms, kind, status, node, slot. Its message is
+# read only when it is asked for.
 Event = tuple[int, int, int, int, int, int, int, int]
 
 
