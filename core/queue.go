@@ -46,9 +46,10 @@ func (m *Machine) line(h *hold, e *Acquire) {
 	l := m.queue.lines[h.lock.key]
 	if l == nil {
 		m.queue.lines[h.lock.key] = &line{holds: []*hold{h}}
-		if y := m.yields[h.lock.key]; y != nil && h.contends() && y.timer.at < h.limit {
+		if until := m.yieldsTo(h); until != 0 {
 			m.move(h, yielded)
-			h.next = y.timer.at
+			h.yielded = true
+			h.next = until
 			m.schedule(h)
 			return
 		}
@@ -95,7 +96,11 @@ func (m *Machine) leaveLine(h *hold, o Outcome) {
 		m.failTogether(h, o)
 		return
 	}
-	if next := l.holds[0]; next.state == behind {
+	switch next := l.holds[0]; {
+	case next.state != behind:
+	case h.paused && h.contends():
+		m.promote(next, h)
+	default:
 		next.lastFailure = h.lastFailure
 		if o.Status == OK {
 			next.lastFailure = heldByAnother()
@@ -116,7 +121,7 @@ func (m *Machine) endLine(key string) {
 // bears nodes that fail until then.
 func (m *Machine) failTogether(h *hold, o Outcome) {
 	l := m.queue.lines[h.lock.key]
-	m.endLine(h.lock.key)
+	delete(m.queue.lines, h.lock.key)
 	var rest []*hold
 	for _, next := range l.holds {
 		switch {
@@ -128,12 +133,14 @@ func (m *Machine) failTogether(h *hold, o Outcome) {
 			m.answerAcquire(next, o)
 		}
 	}
-	if len(rest) > 0 {
-		m.queue.lines[h.lock.key] = &line{holds: rest}
-		rest[0].lastFailure = h.lastFailure
-		m.move(rest[0], due)
-		m.attempt(rest[0])
+	if len(rest) == 0 {
+		m.endLine(h.lock.key)
+		return
 	}
+	m.queue.lines[h.lock.key] = &line{holds: rest}
+	rest[0].lastFailure = h.lastFailure
+	m.move(rest[0], due)
+	m.attempt(rest[0])
 }
 
 // bequeath leaves the place of an acquire that gives up to the next in line, if that one wants the same. It tells whether it does.
@@ -298,8 +305,13 @@ func (m *Machine) dropped(e *Dropped) {
 	if key, ok := strings.CutPrefix(e.Channel, releasedChannel); ok {
 		m.hears(e.Node, key, false)
 	}
-	if e.Node >= 0 && e.Node < len(m.nodes) && denies(e.Cause) && !m.nodes[e.Node].deaf {
-		m.nodes[e.Node].deaf = true
+	if e.Node >= 0 && e.Node < len(m.nodes) && denies(e.Cause) {
+		n := &m.nodes[e.Node]
+		n.deaf = true
+		if n.deafTold {
+			return
+		}
+		n.deafTold = true
 		m.notice(Notice{Kind: NoticeHealth, Node: e.Node, Cause: "releases can't be listened to, so that this client finds them out up to a second later: " + e.Cause})
 	}
 }
@@ -308,7 +320,7 @@ func (m *Machine) dropped(e *Dropped) {
 // ignored: it is found out by a beat, or was undone.
 func (m *Machine) message(e *Message) {
 	if key, ok := strings.CutPrefix(e.Channel, releasedChannel); ok {
-		m.released(e.Node, key)
+		m.released(e.Node, key, e.Payload)
 		return
 	}
 	words := strings.SplitN(e.Payload, " ", 6)

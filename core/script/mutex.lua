@@ -110,8 +110,9 @@ local function wait(token, sent, life, ttl, keep, client)
   redis.call("PEXPIRE", places, QUEUE_KEEP)
 end
 
--- Where a release is published that hands over to nobody.
+-- Where a release is published that hands over to nobody, and what names its holder there and in refusals.
 local released = "redlock:released:" .. KEYS[1]
+local function name_of(holder) return string.sub(redis.sha1hex(holder), 1, 16) end
 
 -- What one that waits, or may not, is told: for how long the lock is another's, -1 if nobody knows, and what its release will tell
 -- those who wait: 1 if it hands over or publishes that, 2 if it is silent. With a queue that is for the first in it, 0 for all others.
@@ -123,5 +124,5 @@ local function refusal(token, holder)
   end
   if queue then return {0, left, turn} end
   local listening = redis.pcall("PUBSUB", "NUMSUB", released)
-  return {0, left, turn, listening[2] or 1, string.sub(redis.sha1hex(holder), 1, 16)}
+  return {0, left, turn, listening[2] or 1, name_of(holder)}
 end

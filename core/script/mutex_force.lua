@@ -10,5 +10,5 @@ if holder then
   redis.call("DEL", KEYS[1])
 end
 local ok, next = pcall(hand_over)
-if holder and not (ok and next) then tell(released, "mutex") end
+if holder and not (ok and next) then tell(released, "mutex " .. name_of(holder)) end
 return {holder and 1 or 2}
