@@ -25,6 +25,8 @@ usage: ./build.sh VERB
   test     everything below, and all tests on real Redis servers that they start themselves
   peers    other lock libraries (redsync, redislock, redis-py, node-redlock, redis-semaphore), installed from their
            registries as tests/peers pins them, hold the same locks as we do; also part of test
+  bench    what locks cost: uncontended, in Node (node), and from a release to the next waiter (handoff), beside other
+           libraries; bench NAME [FLAG...] runs one
   check    formatting, static analysis and types of Go, Python, JavaScript, C and shell
   lib      build/lib/libredlock.so with libredlock-core.so, build/include/redlock.h and
            build/lib/pkgconfig/redlock.pc
@@ -110,6 +112,30 @@ do_peers() {
     prepare_peers
     export REDLOCK_STRICT=1 REDLOCK_BUILD="$root/build" REDLOCK_PYTHON="$root/.venv/bin/python"
     go -C tests test -count=1 -timeout 5m -v ./peers
+}
+
+do_bench() {
+    local names=(uncontended node handoff) flags=() name
+    if (($# > 0)); then names=("$1") flags=("${@:2}"); fi
+    need redis-server redis-server
+    build_libraries
+    make_venv
+    build_plugin
+    prepare_node
+    for name in "${names[@]}"; do
+        case $name in
+        uncontended)
+            need_hiredis
+            go -C tests run ./bench "${flags[@]}"
+            ;;
+        node) (cd bindings/node && node bench/bench.js "${flags[@]}") ;;
+        handoff)
+            prepare_peers
+            go -C tests run ./bench/handoff "${flags[@]}"
+            ;;
+        *) die "bench: there are uncontended, node and handoff, not $name" ;;
+        esac
+    done
 }
 
 do_test() {
