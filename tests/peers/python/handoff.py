@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 
 import redis
+from redis.lock import Lock
 
 Release = Callable[[], object]
 Acquire = Callable[[], Release]
@@ -78,7 +79,7 @@ def redis_py(host: str, port: int) -> Callable[[], Acquire]:
     client.ping()
 
     def worker() -> Acquire:
-        lock = client.lock(NAME, timeout=TTL)
+        lock: Lock = client.lock(NAME, timeout=TTL)
 
         def acquire() -> Release:
             lock.acquire()

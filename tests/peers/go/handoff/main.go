@@ -60,10 +60,8 @@ func run(args []string) error {
 	for range workers {
 		acquire := worker()
 		all.Go(func() {
-			if failure := b.work(acquire); failure != nil {
-				fmt.Fprintln(os.Stderr, "handoff:", failure)
-				os.Exit(1)
-			}
+			fmt.Fprintln(os.Stderr, "handoff:", b.work(acquire))
+			os.Exit(1)
 		})
 	}
 	all.Wait()
@@ -108,7 +106,7 @@ func (b board) await(wanted int64) {
 	}
 }
 
-// work takes the lock again and again, and notes how long each hand-off to it took.
+// work takes the lock again and again, until it can't, and notes how long each hand-off to it took.
 func (b board) work(acquire acquire) error {
 	for {
 		release, err := acquire()
