@@ -14,6 +14,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -102,6 +103,7 @@ func run(root, only string, most int, p plan) error {
 	}
 	defer s.stop()
 	var r report
+	var failures []error
 	for _, c := range contests {
 		for _, who := range contestants {
 			if c.waiters > most || !chosen(who.shown, only) {
@@ -110,13 +112,14 @@ func run(root, only string, most int, p plan) error {
 			fmt.Fprintf(os.Stderr, "%s: %s\n", c.title(), who.shown)
 			result, err := play(shop, s, c, who, p)
 			if err != nil {
-				return fmt.Errorf("%s: %s: %w", c.title(), who.shown, err)
+				failures = append(failures, fmt.Errorf("%s: %s: %w", c.title(), who.shown, err))
+				continue
 			}
 			r = append(r, result)
 		}
 	}
 	r.print(os.Stdout, machine(s.version))
-	return nil
+	return errors.Join(failures...)
 }
 
 func chosen(name, only string) bool {
