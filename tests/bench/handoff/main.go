@@ -69,13 +69,7 @@ var contests = []contest{
 	{waiters: 100},
 }
 
-func (c contest) title() string {
-	where := "in one process"
-	if c.apart {
-		where = "in processes of their own"
-	}
-	return fmt.Sprintf("%d waiting, %s", c.waiters, where)
-}
+func (c contest) title() string { return fmt.Sprintf("%d waiting, %s", c.waiters, where(c.apart)) }
 
 func main() {
 	var p plan

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"sync"
 	"syscall"
@@ -81,7 +82,9 @@ func sitDown(shop workshop, s *server, c contest, who contestant) (*table, error
 	}
 	t.broken = make(chan error, processes)
 	var ready sync.WaitGroup
+	starting := make(chan struct{}, 2*runtime.NumCPU()) // a hundred at once would starve each other
 	for range processes {
+		starting <- struct{}{}
 		cmd := shop.command(who.language, who.id, s.address, state, t.log, strconv.Itoa(workers))
 		cmd.Stderr = os.Stderr
 		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -98,6 +101,7 @@ func sitDown(shop workshop, s *server, c contest, who contestant) (*table, error
 		}
 		t.processes = append(t.processes, &process{cmd, input})
 		ready.Go(func() {
+			defer func() { <-starting }()
 			if line, err := bufio.NewReader(output).ReadString('\n'); line != "ready\n" {
 				t.broken <- fmt.Errorf("it ended early: %w", err)
 			}

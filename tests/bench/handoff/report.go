@@ -16,30 +16,53 @@ type report []result
 // print writes Markdown.
 func (r report) print(out io.Writer, facts string) {
 	fmt.Fprintln(out, facts)
-	for _, c := range contests {
-		if !slices.ContainsFunc(r, func(result result) bool { return result.contest == c }) {
-			continue
-		}
-		fmt.Fprintf(out, "\n%s:\n\n| | hand-offs | p50, ms | p95, ms | p99, ms | commands a hand-off |\n|---|---|---|---|---|---|\n", c.title())
-		for _, result := range r {
-			if result.contest == c {
-				fmt.Fprintf(out, "| %s | %d | %s | %s | %s | %.1f |\n", result.shown, len(result.took),
-					result.quantile(50), result.quantile(95), result.quantile(99), result.commands)
-			}
-		}
+	for _, apart := range []bool{true, false} {
+		fmt.Fprintf(out, "\n%s, ms: p50 / p95 / p99 (hand-offs)\n\n", where(apart))
+		r.table(out, apart, (*result).latency)
+		fmt.Fprintf(out, "\n%s, commands a hand-off (a second for each of 10 waiters while the lock is held)\n\n", where(apart))
+		r.table(out, apart, (*result).traffic)
 	}
-	fmt.Fprintf(out, "\ncommands a second for each of 10 waiters, while the lock is held:\n\n| | processes of their own | one process |\n|---|---|---|\n")
+}
+
+func where(apart bool) string {
+	if apart {
+		return "in processes of their own"
+	}
+	return "in one process"
+}
+
+// table has a line a contestant and a column a contest.
+func (r report) table(out io.Writer, apart bool, cell func(*result) string) {
+	columns := slices.DeleteFunc(slices.Clone(contests), func(c contest) bool { return c.apart != apart })
+	fmt.Fprint(out, "| |")
+	for _, c := range columns {
+		fmt.Fprintf(out, " %d waiting |", c.waiters)
+	}
+	fmt.Fprintf(out, "\n|---|%s\n", strings.Repeat("---|", len(columns)))
 	for _, who := range contestants {
-		rates := map[bool]string{}
-		for _, result := range r {
-			if result.contestant == who && result.idle >= 0 {
-				rates[result.apart] = fmt.Sprintf("%.2f", result.idle)
+		fmt.Fprintf(out, "| %s |", who.shown)
+		for _, c := range columns {
+			text := "–" // not played, or not to the end
+			for i := range r {
+				if r[i].contest == c && r[i].contestant == who {
+					text = cell(&r[i])
+				}
 			}
+			fmt.Fprintf(out, " %s |", text)
 		}
-		if len(rates) > 0 {
-			fmt.Fprintf(out, "| %s | %s | %s |\n", who.shown, rates[true], rates[false])
-		}
+		fmt.Fprintln(out)
 	}
+}
+
+func (r *result) latency() string {
+	return fmt.Sprintf("%s / %s / %s (%d)", r.quantile(50), r.quantile(95), r.quantile(99), len(r.took))
+}
+
+func (r *result) traffic() string {
+	if r.idle < 0 {
+		return fmt.Sprintf("%.1f", r.commands)
+	}
+	return fmt.Sprintf("%.1f (%.1f)", r.commands, r.idle)
 }
 
 // quantile gives the smallest time within which so many of a hundred hand-offs were made, in ms.
@@ -48,7 +71,7 @@ func (r *result) quantile(percent int) string {
 	took := sorted[max(0, (len(sorted)*percent+99)/100-1)]
 	ms := float64(took) / float64(time.Millisecond)
 	if ms < 10 {
-		return fmt.Sprintf("%.2f", ms)
+		return fmt.Sprintf("%.1f", ms)
 	}
 	return fmt.Sprintf("%.0f", ms)
 }
