@@ -11,17 +11,19 @@ import (
 // oursIsTheirs lets a lease of ours end and a peer take the lock: nothing that we do then concerns the peer.
 func (m *match) oursIsTheirs(t *testing.T) {
 	name := m.name(t)
-	ours, _ := m.us.acquire(t, name, "auto_renew", "off")
-	m.values(t, name)
-	m.expire(name)
-	theirs, _ := m.them.acquire(t, name)
-	values := m.values(t, name)
-
-	m.us.expect(t, "LOST", "renew", "held", ours, "ttl_ms", "3600000")
-	m.us.expect(t, "LOST", "release", "held", ours)
-	m.requireUnchanged(t, name, values, "our release")
-	m.us.expect(t, "HELD", "try_acquire", lock(newName(), name)...)
-	m.them.expect(t, "OK", "release", "held", theirs)
+	for _, verbs := range []string{"release", "renew release"} {
+		ours, _ := m.us.acquire(t, name, "auto_renew", "off")
+		m.values(t, name)
+		m.expire(name)
+		theirs, _ := m.them.acquire(t, name)
+		values := m.values(t, name)
+		for _, verb := range strings.Fields(verbs) {
+			m.us.expect(t, "LOST", verb, "held", ours, "ttl_ms", "3600000")
+			m.requireUnchanged(t, name, values, "our "+verb)
+		}
+		m.us.expect(t, "HELD", "try_acquire", lock(newName(), name)...)
+		m.them.expect(t, "OK", "release", "held", theirs)
+	}
 }
 
 // theirsIsOurs lets a peer's lease end and takes the lock: nothing that the peer does then concerns us.
