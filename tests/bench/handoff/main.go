@@ -76,8 +76,8 @@ func main() {
 	root := flag.String("root", "..", "root of the checkout")
 	only := flag.String("only", "", "contestants whose names contain one of these, by commas (default all)")
 	most := flag.Int("most", 100, "leave out contests with more waiters")
-	flag.IntVar(&p.handOffs, "n", 200, "hand-offs to measure")
-	flag.DurationVar(&p.limit, "limit", 6*time.Second, "limit for measuring them")
+	flag.IntVar(&p.handOffs, "n", 150, "hand-offs to measure")
+	flag.DurationVar(&p.limit, "limit", 5*time.Second, "limit for measuring them")
 	flag.DurationVar(&p.idle, "idle", 3*time.Second, "how long to count commands while nothing happens")
 	flag.Parse()
 	if err := run(*root, *only, *most, p); err != nil {
