@@ -22,11 +22,11 @@ usage: ./build.sh VERB
 
   demo     a Python, a Node, a C and a Go program fight over one lock, on an embedded Redis
            (REDLOCK_NODES=redis://...[,redis://...]: on yours); see also: demo -help
+  bench    what locks cost: uncontended, in Node (node), and from a release to the next waiter (handoff), beside other
+           libraries; bench NAME [FLAG...] runs one
   test     everything below, and all tests on real Redis servers that they start themselves
   peers    other lock libraries (redsync, redislock, redis-py, node-redlock, redis-semaphore), installed from their
            registries as tests/peers pins them, hold the same locks as we do; also part of test
-  bench    what locks cost: uncontended, in Node (node), and from a release to the next waiter (handoff), beside other
-           libraries; bench NAME [FLAG...] runs one
   check    formatting, static analysis and types of Go, Python, JavaScript, C and shell
   lib      build/lib/libredlock.so with libredlock-core.so, build/include/redlock.h and
            build/lib/pkgconfig/redlock.pc

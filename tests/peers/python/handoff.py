@@ -91,7 +91,7 @@ def redis_py(host: str, port: int) -> Callable[[], Acquire]:
 
 
 def python_redis_lock(host: str, port: int) -> Callable[[], Acquire]:
-    """python-redis-lock: each waiter has a connection that waits in BLPOP, for as long as the ttl."""
+    """python-redis-lock: a waiter has a connection that waits in BLPOP, for as long as the ttl."""
     import redis_lock  # type: ignore[import-not-found] # in the peers' venv only
 
     client = redis.Redis(host, port, socket_timeout=None, max_connections=1000)
