@@ -18,6 +18,7 @@ import (
 // queue is what a machine knows of its waiters.
 type queue struct {
 	client    string              // names this client in places and on its channel; "" before the first waiter
+	phase     Duration            // of its beats
 	listening bool                // to the channel
 	lines     map[string]*line    // by lock
 	places    map[string]*attempt // those that may have a place, by token
@@ -42,6 +43,7 @@ func (h *hold) waitsInLine() bool { return h.takesPlace() || h.contends() }
 func (m *Machine) line(h *hold, e *Acquire) {
 	if m.queue.client == "" && h.takesPlace() {
 		m.queue.client = script.Digest("libredlock client " + string(e.Seed[:]))[:secretBytes]
+		m.queue.phase = h.jitter(0, beatMost)
 	}
 	l := m.queue.lines[h.lock.key]
 	if l == nil {
@@ -187,13 +189,14 @@ const (
 	turnPoll = 2 // it is the first, and the holder hands over to nobody
 )
 
-// planBeat sets the time of the next beat. All places of a client that have the same period beat at the same time.
+// planBeat sets the time of the next beat. All places of a client that have the same period beat at the same time, and clients
+// that have the same clock do not.
 func (m *Machine) planBeat(h *hold) {
 	a := h.attempt
 	period := h.lock.beatPeriod()
 	h.beats++
 	h.next = m.now.add(period)
-	h.next -= h.next % Time(period)
+	h.next -= (h.next + Time(m.queue.phase)) % Time(period)
 	if h.next <= m.now {
 		h.next = m.now.add(period)
 	}
