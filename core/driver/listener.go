@@ -2,6 +2,7 @@ package driver
 
 import (
 	"context"
+	"net"
 	"sync"
 	"time"
 
@@ -23,8 +24,10 @@ type listener struct {
 	mu      sync.Mutex
 	changes []core.Subscription // not passed to the server yet
 	working bool                // somebody passes them
-	pubsub  *redis.PubSub       // nil before the first subscription
+	redis   *redis.Client       // nil before the first subscription, like the next two
+	pubsub  *redis.PubSub
 	stop    context.CancelFunc
+	conn    net.Conn // the newest
 	closed  bool
 	on      map[string]bool // channels that were asked for: whether they are confirmed
 }
@@ -63,7 +66,8 @@ func (l *listener) work() {
 		started := l.pubsub != nil
 		if !started {
 			receiving, stop := context.WithCancel(ctx)
-			l.pubsub, l.stop = l.node.redis.Subscribe(ctx), stop
+			l.redis = redis.NewClient(l.node.options(l.dial, 1))
+			l.pubsub, l.stop = l.redis.Subscribe(ctx), stop
 			defer func() { go l.receive(receiving) }() // once the first channel is on its way
 		}
 		pubsub := l.pubsub
@@ -75,6 +79,22 @@ func (l *listener) work() {
 			pubsub.Unsubscribe(limited, sub.Channel)
 		}
 	}
+}
+
+// dial connects, so that close can end a handshake that hangs, during which go-redis keeps everybody waiting.
+func (l *listener) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := l.node.dial(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		conn.Close()
+		return nil, net.ErrClosed
+	}
+	l.conn = conn
+	return conn, nil
 }
 
 // receive passes on what the server tells, until the listener is closed. go-redis reconnects and subscribes
@@ -104,13 +124,13 @@ func (l *listener) receive(ctx context.Context) {
 	}
 }
 
-// hear waits for the next message. A connection that is silent once more after a ping is given up: go-redis
+// hear waits for the next message, and has time to connect before. A connection that is silent once more after a ping is given up: go-redis
 // does so for a deadline of the context, not for its own timeout.
 func (l *listener) hear(ctx context.Context, quiet bool) (any, error) {
 	if quiet {
 		return l.pubsub.ReceiveTimeout(untilTime(time.Now().Add(listenIdle)), 0)
 	}
-	return l.pubsub.ReceiveTimeout(ctx, listenIdle)
+	return l.pubsub.ReceiveTimeout(until{ctx, time.Now().Add(listenIdle + connectTime)}, listenIdle)
 }
 
 func isTimeout(err error) bool {
@@ -162,10 +182,15 @@ func (l *listener) dropped(err error) {
 func (l *listener) close() {
 	l.mu.Lock()
 	l.closed = true
-	pubsub := l.pubsub
+	conn := l.conn
 	l.mu.Unlock()
-	if pubsub != nil {
-		l.stop()
-		pubsub.Close()
+	if l.pubsub == nil {
+		return
 	}
+	l.stop()
+	if conn != nil {
+		conn.Close()
+	}
+	l.pubsub.Close()
+	l.redis.Close()
 }
