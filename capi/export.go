@@ -189,8 +189,13 @@ func readAcquire(r *C.redlock_const_request) (*core.Acquire, *core.Error) {
 		Fencing:   fencing,
 		AutoRenew: autoRenew,
 		Queue:     queue,
-		MaxHold:   duration(r.max_hold_ms),
-		Metadata:  text(r.metadata, r.metadata_len),
+		Retry: core.Retry{
+			Delay:    duration(r.retry_delay_ms),
+			Jitter:   duration(r.retry_jitter_ms),
+			MaxTries: int(max(-1, min(int64(r.max_tries), math.MaxInt))),
+		},
+		MaxHold:  duration(r.max_hold_ms),
+		Metadata: text(r.metadata, r.metadata_len),
 	}, nil
 }
 

@@ -65,7 +65,7 @@ extern "C" {
 /* How a call ended, by what you can do about it. The numbers never change. */
 typedef enum redlock_status {
     REDLOCK_OK = 0,
-    REDLOCK_HELD = 1,        /* someone else holds it (a try): later */
+    REDLOCK_HELD = 1,        /* someone else holds it (a try, or max_tries): later */
     REDLOCK_TIMEOUT = 2,     /* wait_ms passed: later */
     REDLOCK_LOST = 3,        /* it was ours and is no longer: stop the work */
     REDLOCK_UNAVAILABLE = 4, /* too few nodes answered; cleanup was sent: back off */
@@ -135,14 +135,19 @@ typedef struct redlock_request {
     int64_t max_hold_ms;   /* since the grant, 100 or more: then it is lost; 0: no limit */
     uint32_t fencing;      /* default on */
     uint32_t auto_renew;   /* default on: the lease is extended until the release */
-    uint32_t queue;        /* FIFO waiting with direct hand-over: default on with one node, off with several, where on
-                              is REDLOCK_UNSUPPORTED in this version */
+    uint32_t queue;        /* default on: who waits is told of a release, with one node in the order of arrival; off: it
+                              polls, and tells nobody */
     uint32_t reserved;     /* 0 */
     const char *metadata;  /* shown by inspect; NULL: none */
     int64_t metadata_len;  /* or REDLOCK_NTS */
+    /* How to poll: only with queue REDLOCK_OFF, else they are REDLOCK_INVALID. */
+    int64_t retry_delay_ms;  /* between two attempts, 1 .. 3600000; 0: 50 */
+    int64_t retry_jitter_ms; /* up to this is added, at random, at most 3600000; 0: as long as the delay */
+    int64_t max_tries;       /* then it is REDLOCK_HELD or REDLOCK_UNAVAILABLE; 0: as many as wait_ms allows */
 } redlock_request;
-#define REDLOCK_REQUEST_INIT \
-    {(uint32_t)sizeof(redlock_request), REDLOCK_MUTEX, NULL, REDLOCK_NTS, 0, -1, 0, 0, 0, 0, 0, NULL, REDLOCK_NTS}
+#define REDLOCK_REQUEST_INIT                                                                                   \
+    {(uint32_t)sizeof(redlock_request), REDLOCK_MUTEX, NULL, REDLOCK_NTS, 0, -1, 0, 0, 0, 0, 0, NULL, REDLOCK_NTS, \
+     0, 0, 0}
 
 /*
  * Opens a client. It does not connect: the first request does. Close it with redlock_close.
@@ -162,7 +167,7 @@ redlock_status redlock_close(redlock_client client, redlock_error *error);
  * Acquires, waiting up to request->wait_ms. Signals don't end a wait: for that use a finite wait_ms in a loop, or
  * redlock_submit_acquire with redlock_cancel. redlock_close from another thread ends it too.
  * OK: *held is yours until redlock_release. Never drop it without, by exit() either: nobody else can release it.
- * HELD (wait_ms 0), TIMEOUT, UNAVAILABLE, WRONG_KIND, INVALID, UNSUPPORTED, CLOSED: nothing is held,
+ * HELD (wait_ms 0, or max_tries), TIMEOUT, UNAVAILABLE, WRONG_KIND, INVALID, UNSUPPORTED, CLOSED: nothing is held,
  * and what an attempt may have left on a node is being removed.
  */
 REDLOCK_CHECKED redlock_status redlock_acquire(redlock_client client, const redlock_request *request, redlock_held *held,

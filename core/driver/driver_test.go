@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"sync/atomic"
@@ -169,6 +170,28 @@ func TestASubscriptionThatIsRefusedIsToldAndTriedAgain(t *testing.T) {
 
 	require.NoError(t, server.Do(ctx, "ACL", "SETUSER", "default", "allchannels").Err())
 	await(&core.Subscribed{Channel: "weather"}, &core.Subscribed{Channel: "sports"})
+}
+
+// The handshake of a subscription hangs, first that of the subscribe, then that of the one that receives.
+func TestASubscriptionToAServerThatHangsDoesNotHoldUpClosing(t *testing.T) {
+	for _, connections := range []int{1, 2} {
+		socket := filepath.Join(t.TempDir(), "hanging.sock")
+		server, err := net.Listen("unix", socket)
+		require.NoError(t, err)
+		defer server.Close()
+		d, _ := record(t, "unix://"+socket)
+		d.nodes[0].listener.change(core.Subscription{Channel: "news", On: true})
+		for range connections {
+			conn, err := server.Accept()
+			require.NoError(t, err)
+			defer conn.Close()
+			_, err = conn.Read(make([]byte, 1)) // the handshake has begun
+			require.NoError(t, err)
+		}
+		begun := time.Now()
+		d.disconnect()
+		assert.Less(t, time.Since(begun), time.Second, "with connection %d", connections)
+	}
 }
 
 func TestAnUnwrittenCallIsRefusedAndAnUnansweredOneUnknown(t *testing.T) {

@@ -2,6 +2,7 @@ package driver
 
 import (
 	"context"
+	"net"
 	"slices"
 	"sync"
 	"time"
@@ -26,9 +27,11 @@ type listener struct {
 	asked   map[string]bool // channels that the server was asked for, and not to end
 	changed map[string]bool // channels of which the server has still to be told
 	working bool            // somebody tells it
-	pubsub  *redis.PubSub   // nil before the first subscription
-	refused bool            // the server did not allow a channel: it is asked for one at a time
-	again   *time.Timer     // then the refused ones are asked for again; nil: there are none
+	redis   *redis.Client   // nil before the first subscription, like the next two
+	pubsub  *redis.PubSub
+	conn    net.Conn    // the newest
+	refused bool        // the server did not allow a channel: it is asked for one at a time
+	again   *time.Timer // then the refused ones are asked for again; nil: there are none
 	stop    context.CancelFunc
 	closed  bool
 }
@@ -68,7 +71,8 @@ func (l *listener) work() {
 		receive := func() {}
 		if l.pubsub == nil && len(begin) > 0 {
 			receiving, stop := context.WithCancel(ctx)
-			l.pubsub, l.stop = l.node.redis.Subscribe(ctx), stop
+			l.redis = redis.NewClient(l.node.options(l.dial, 1))
+			l.pubsub, l.stop = l.redis.Subscribe(ctx), stop
 			receive = func() { go l.receive(receiving) }
 		}
 		pubsub, size := l.pubsub, max(1, len(begin))
@@ -87,6 +91,22 @@ func (l *listener) work() {
 	}
 }
 
+// dial connects, so that close can end a handshake that hangs, during which go-redis keeps everybody waiting.
+func (l *listener) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := l.node.dial(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		conn.Close()
+		return nil, net.ErrClosed
+	}
+	l.conn = conn
+	return conn, nil
+}
+
 // take empties changed: into channels to subscribe to and others to leave.
 func (l *listener) take() (begin, end []string) {
 	for channel := range l.changed {
@@ -99,6 +119,7 @@ func (l *listener) take() (begin, end []string) {
 		}
 	}
 	clear(l.changed)
+	slices.Sort(begin)
 	return begin, end
 }
 
@@ -163,13 +184,13 @@ func (l *listener) askAgain() {
 	}
 }
 
-// hear waits for the next message. A connection that is silent once more after a ping is given up: go-redis
+// hear waits for the next message, and has time to connect before. A connection that is silent once more after a ping is given up: go-redis
 // does so for a deadline of the context, not for its own timeout.
 func (l *listener) hear(ctx context.Context, quiet bool) (any, error) {
 	if quiet {
 		return l.pubsub.ReceiveTimeout(untilTime(time.Now().Add(listenIdle)), 0)
 	}
-	return l.pubsub.ReceiveTimeout(ctx, listenIdle)
+	return l.pubsub.ReceiveTimeout(until{ctx, time.Now().Add(listenIdle + connectTime)}, listenIdle)
 }
 
 func isTimeout(err error) bool {
@@ -224,10 +245,15 @@ func (l *listener) close() {
 	if l.again != nil {
 		l.again.Stop()
 	}
-	pubsub := l.pubsub
+	pubsub, conn := l.pubsub, l.conn
 	l.mu.Unlock()
-	if pubsub != nil {
-		l.stop()
-		pubsub.Close()
+	if pubsub == nil {
+		return
 	}
+	l.stop()
+	if conn != nil {
+		conn.Close()
+	}
+	pubsub.Close()
+	l.redis.Close()
 }

@@ -37,9 +37,18 @@ func WithFencing(on bool) Option { return func(r *core.Acquire) { r.Fencing = to
 // the release. Off is a fixed lease.
 func WithAutoRenew(on bool) Option { return func(r *core.Acquire) { r.AutoRenew = toggle(on) } }
 
-// WithQueue turns FIFO waiting with direct hand-over on or off. Default on with one node, off with several, where this version
-// has none: on is ErrUnsupported.
+// WithQueue turns waiting to be told of a release on or off: with one node in a FIFO queue with direct hand-over, with several
+// by asking again, at random, when it is published. Default on. Off polls, and tells nobody; see WithRetry.
 func WithQueue(on bool) Option { return func(r *core.Acquire) { r.Queue = toggle(on) } }
+
+// WithRetry sets how a lock WithQueue(false) polls, else it is ErrInvalid: after a refusal it asks again when delay (1 ms to 1 h) and
+// at random up to jitter (1 h at most) have passed, and gives up with ErrHeld or ErrUnavailable when it has asked maxTries times.
+// 0 is the default: 50 ms, as long as the delay, no limit but that of the wait.
+func WithRetry(delay, jitter time.Duration, maxTries int) Option {
+	return func(r *core.Acquire) {
+		r.Retry = core.Retry{Delay: micros(delay), Jitter: micros(jitter), MaxTries: maxTries}
+	}
+}
 
 // WithMaxHold limits how long the lock is held, 100 ms or more since the grant: then it is lost. Default 0, no limit.
 func WithMaxHold(limit time.Duration) Option {
@@ -73,7 +82,7 @@ func (c *Client) Mutex(name string, options ...Option) *Lock {
 	return lock
 }
 
-// Acquire waits for the lock until ctx ends. A ctx with a deadline that passes gives ErrTimeout if someone
+// Acquire waits for the lock until ctx ends, or the tries of WithRetry are used up. A ctx with a deadline that passes gives ErrTimeout if someone
 // else held the lock, ErrUnavailable if too few nodes answered; both match context.DeadlineExceeded then. A call that is on
 // its way to a single node, and known to be up, is not interrupted by a cancellation: it ends by the node timeout.
 func (l *Lock) Acquire(ctx context.Context) (*Held, error) {

@@ -14,6 +14,7 @@ import (
 // milliseconds are the options of requests that are durations, by their key in the protocol.
 var milliseconds = map[string]string{
 	"ttl": "ttl_ms", "wait": "wait_ms", "max_hold": "max_hold_ms",
+	"retry_delay": "retry_delay_ms", "retry_jitter": "retry_jitter_ms",
 	"node_timeout": "node_timeout_ms", "unavailable_after": "unavailable_after_ms",
 }
 
@@ -84,7 +85,7 @@ func (w *World) open(s *Step, args []Word) error {
 		fields = append(fields, line.Field{Key: "node", Value: url})
 	}
 	t := &task{client: c, call: c.driver.Send("open", fields...), started: time.Now()}
-	reply, err := w.finish(s, t)
+	reply, err := w.finish(s, t, callLimit)
 	if err != nil {
 		return err
 	}
@@ -170,13 +171,13 @@ func (w *World) request(s *Step) error {
 	if err != nil {
 		return err
 	}
-	_, err = w.finish(s, t)
+	_, err = w.finish(s, t, callLimit)
 	return err
 }
 
 // finish waits for the reply of a request, notes what was seen and checks what the step expects.
-func (w *World) finish(s *Step, t *task) (*line.Line, error) {
-	reply, err := t.client.driver.Await(t.call, callLimit)
+func (w *World) finish(s *Step, t *task, limit time.Duration) (*line.Line, error) {
+	reply, err := t.client.driver.Await(t.call, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -210,14 +211,23 @@ func (w *World) start(args []Word) error {
 	return nil
 }
 
-// await does "await w -> OK as h".
+// await does "await w -> OK as h" and "await w within 600ms -> OK as h".
 func (w *World) await(s *Step, args []Word) error {
-	if len(args) != 1 || w.tasks[args[0].Text] == nil {
+	if len(args) == 0 || w.tasks[args[0].Text] == nil {
 		return fmt.Errorf("await needs the name of a task")
 	}
-	t := w.tasks[args[0].Text]
+	t, limit := w.tasks[args[0].Text], callLimit
+	if len(args) > 1 {
+		if len(args) != 3 || args[1].Text != "within" {
+			return fmt.Errorf("expected: await <task> [within <duration>]")
+		}
+		var err error
+		if limit, err = time.ParseDuration(args[2].Text); err != nil {
+			return err
+		}
+	}
 	delete(w.tasks, args[0].Text)
-	_, err := w.finish(s, t)
+	_, err := w.finish(s, t, limit)
 	return err
 }
 

@@ -93,11 +93,23 @@ func (r *reader) acquire() *core.Acquire {
 		Fencing:   r.toggle(),
 		AutoRenew: r.toggle(),
 		Queue:     r.toggle(),
+		Retry:     r.retry(),
 		MaxHold:   r.duration(),
 		Metadata:  r.text(),
 		Seed:      r.seed(),
 		Wall:      r.integer(),
 	}
+}
+
+// retry reads [delay, jitter, tries].
+func (r *reader) retry() (retry core.Retry) {
+	if r.null() {
+		return retry
+	}
+	r.begin()
+	retry = core.Retry{Delay: r.duration(), Jitter: r.duration(), MaxTries: int(r.integer())}
+	r.end()
+	return retry
 }
 
 // time reads a moment, which is before Never.

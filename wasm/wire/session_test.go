@@ -2,6 +2,7 @@ package wire_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -15,7 +16,7 @@ import (
 
 const (
 	open    = `["open",["n0:6379"],"",0,0,"host",7,"go"]`
-	acquire = `["acquire",1,"mutex","x",0,0,false,false,false,0,"","000102030405060708090a0b0c0d0e0f",1700000000000000]`
+	acquire = `["acquire",1,"mutex","x",0,0,false,false,false,null,0,"","000102030405060708090a0b0c0d0e0f",1700000000000000]`
 	token   = "rl0:AAECAwQFBgcICQoLDA0ODw:host/7/go"
 )
 
@@ -107,14 +108,32 @@ func TestRequestsThatMakeNoSense(t *testing.T) {
 	var s wire.Session
 	step(t, &s, `[0,[`+open+`]]`)
 	for request, status := range map[string]core.Status{
-		strings.Replace(acquire, `"mutex"`, `"mutant"`, 1): core.Invalid,
-		strings.Replace(acquire, `"mutex"`, `"read"`, 1):   core.Unsupported,
-		strings.Replace(acquire, `"x",0,0`, `"x",0,-1`, 1): core.Invalid,
+		strings.Replace(acquire, `"mutex"`, `"mutant"`, 1):                  core.Invalid,
+		strings.Replace(acquire, `"mutex"`, `"read"`, 1):                    core.Unsupported,
+		strings.Replace(acquire, `"x",0,0`, `"x",0,-1`, 1):                  core.Invalid,
+		strings.Replace(acquire, `null,0,""`, `[0,0,-1],0,""`, 1):           core.Invalid,
+		strings.Replace(acquire, `false,null,0,""`, `null,[1,0,0],0,""`, 1): core.Invalid,
 		`["release",1,9]`: core.NotHeld,
 	} {
 		out, _ := step(t, &s, `[0,[`+request+`]]`)
 		require.True(t, strings.HasPrefix(out, `[[[1,`+strconv.Itoa(int(status))+`,"`), "%s: %s", request, out)
 	}
+}
+
+// TestHowToPoll: delay, jitter and tries arrive in their places.
+func TestHowToPoll(t *testing.T) {
+	var s wire.Session
+	polling := strings.Replace(acquire, `0,0,false,false,false,null`, `0,null,false,false,false,[7000,1000,2]`, 1)
+	step(t, &s, `[0,[`+open+`,`+polling+`]]`)
+	out, _ := step(t, &s, `[0,[["answer",1,[0,9000]]]]`)
+	var tree []any
+	require.NoError(t, json.Unmarshal([]byte(out), &tree))
+	wake := tree[2].(float64)
+	require.True(t, 7000 <= wake && wake <= 8000, out)
+	_, sends := step(t, &s, fmt.Sprintf(`[%.0f,[["tick"]]]`, wake))
+	require.Contains(t, sends, "EVALSHA")
+	out, _ = step(t, &s, fmt.Sprintf(`[%.0f,[["answer",2,[0,9000]]]]`, wake))
+	require.Equal(t, `[[[1,1,"someone else holds it",[]]],[],null]`, out)
 }
 
 func TestMalformed(t *testing.T) {
@@ -139,30 +158,33 @@ func TestMalformed(t *testing.T) {
 		`[1,[["release",1,01]]]`:   "an integer",
 		`[1,[["release",1,"1"]]]`:  "an integer",
 		`[1,[["release",1,null]]]`: "an integer",
-		`[1,[["release",1,9223372036854775808]]]`:               "an integer of 64 bits",
-		`[1,[["release",1,99999999999999999999]]]`:              "an integer of 64 bits",
-		`[1,[["answer",1,[1,nil]]]]`:                            "an integer",
-		`[1,[["answer",1,1]]]`:                                  "an array",
-		`[1,[["failed",1,"odd",""]]]`:                           `"refused", "unknown" or "error"`,
-		`[1,[["connected",0,nul]]]`:                             "null",
-		`[1,[["connected",0,"7","r",0,0,false,[]]]]`:            "true or false",
-		`[1,[["force_release",1,"mutex","a\x"]]]`:               "an escape",
-		`[1,[["force_release",1,"mutex","a\u12g4"]]]`:           "four hex digits",
-		`[1,[["force_release",1,"mutex","\ud83d"]]]`:            "a surrogate",
-		`[1,[["force_release",1,"mutex","\ud83d\u0041"]]]`:      "a surrogate",
-		`[1,[["force_release",1,"mutex","\udc7f"]]]`:            "a surrogate",
-		`[1,[["force_release",1,"mutex","\udd00"]]]`:            "a surrogate",
-		"[1,[[\"force_release\",1,\"mutex\",\"\n":               "control character",
-		"[1,[[\"force_release\",1,\"mutex\",\"\xff\"":           "UTF-8",
-		"[1,[[\"force_release\",1,\"mutex\",\"\xed\xb2\x80\"":   "UTF-8",
-		`[1,[["force_release",1,"mutex","\`:                     "an escape",
-		`[1,[["force_release",1,"mutex","é`:                     "the end of a string",
-		`[9223372036854775807,[["tick"]]]`:                      "an earlier time",
-		`[-1,[["tick"]]]`:                                       "not negative",
-		`[1,[` + strings.Replace(acquire, "0f", "0g", 1) + `]]`: "32 hex digits",
-		`[1,[` + strings.Replace(acquire, "0f", "0", 1) + `]]`:  "32 hex digits",
-		`[1,[` + acquire + `,` + open + `]]`:                    `"open" as the very first`,
-		`[1,[` + open + `,` + open + `]]`:                       `"open" as the very first`,
+		`[1,[["release",1,9223372036854775808]]]`:                        "an integer of 64 bits",
+		`[1,[["release",1,99999999999999999999]]]`:                       "an integer of 64 bits",
+		`[1,[["answer",1,[1,nil]]]]`:                                     "an integer",
+		`[1,[["answer",1,1]]]`:                                           "an array",
+		`[1,[["failed",1,"odd",""]]]`:                                    `"refused", "unknown" or "error"`,
+		`[1,[["connected",0,nul]]]`:                                      "null",
+		`[1,[["connected",0,"7","r",0,0,false,[]]]]`:                     "true or false",
+		`[1,[["force_release",1,"mutex","a\x"]]]`:                        "an escape",
+		`[1,[["force_release",1,"mutex","a\u12g4"]]]`:                    "four hex digits",
+		`[1,[["force_release",1,"mutex","\ud83d"]]]`:                     "a surrogate",
+		`[1,[["force_release",1,"mutex","\ud83d\u0041"]]]`:               "a surrogate",
+		`[1,[["force_release",1,"mutex","\udc7f"]]]`:                     "a surrogate",
+		`[1,[["force_release",1,"mutex","\udd00"]]]`:                     "a surrogate",
+		"[1,[[\"force_release\",1,\"mutex\",\"\n":                        "control character",
+		"[1,[[\"force_release\",1,\"mutex\",\"\xff\"":                    "UTF-8",
+		"[1,[[\"force_release\",1,\"mutex\",\"\xed\xb2\x80\"":            "UTF-8",
+		`[1,[["force_release",1,"mutex","\`:                              "an escape",
+		`[1,[["force_release",1,"mutex","é`:                              "the end of a string",
+		`[9223372036854775807,[["tick"]]]`:                               "an earlier time",
+		`[-1,[["tick"]]]`:                                                "not negative",
+		`[1,[` + strings.Replace(acquire, "0f", "0g", 1) + `]]`:          "32 hex digits",
+		`[1,[` + strings.Replace(acquire, "0f", "0", 1) + `]]`:           "32 hex digits",
+		`[1,[` + strings.Replace(acquire, "null", "[1,2]", 1) + `]]`:     "a comma",
+		`[1,[` + strings.Replace(acquire, "null", "[1,2,3,4]", 1) + `]]`: "the end of an array",
+		`[1,[` + strings.Replace(acquire, "null", "7", 1) + `]]`:         "an array",
+		`[1,[` + acquire + `,` + open + `]]`:                             `"open" as the very first`,
+		`[1,[` + open + `,` + open + `]]`:                                `"open" as the very first`,
 	} {
 		fresh, opened := &wire.Session{}, &wire.Session{}
 		step(t, opened, `[0,[`+open+`]]`)

@@ -8,7 +8,7 @@
 import { InvalidUse } from "./errors.js";
 
 // Far beyond every limit of the machine; in microseconds still an exact integer.
-const MOST_MS = 2 ** 43;
+const MOST = 2 ** 43;
 
 /**
  * Milliseconds, more than none, in whole milliseconds' microseconds; 0, which is the machine's default, for undefined.
@@ -23,10 +23,28 @@ export function duration(what, ms) {
   if (number < 0.5) {
     throw new InvalidUse(`${what} must be at least 1, not ${number}`);
   }
-  if (number > MOST_MS) {
+  if (number > MOST) {
     throw new InvalidUse(`${what} is too long: ${number}`);
   }
   return Math.round(number) * 1000;
+}
+
+/**
+ * How many, one or more; 0, which is the machine's default, for undefined.
+ * @param {string} what
+ * @param {unknown} value
+ */
+export function count(what, value) {
+  if (value === undefined) {
+    return 0;
+  }
+  if (typeof value !== "number") {
+    throw new TypeError(`${what} must be a number, not ${typeName(value)}`);
+  }
+  if (!Number.isInteger(value) || value < 1) {
+    throw new InvalidUse(`${what} must be a whole number, at least 1, not ${value}`);
+  }
+  return Math.min(value, MOST);
 }
 
 /**
@@ -42,7 +60,7 @@ export function waitLimit(ms) {
     throw new InvalidUse(`waitMs must not be negative, but is ${number}`);
   }
   // Rounded up, so that a short wait does not become none at all.
-  return number > MOST_MS ? null : Math.ceil(number) * 1000;
+  return number > MOST ? null : Math.ceil(number) * 1000;
 }
 
 /**

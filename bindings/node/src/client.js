@@ -2,7 +2,7 @@
 
 import { inspect } from "node:util";
 
-import { duration, options, text, toggle } from "./arguments.js";
+import { count, duration, options, text, toggle } from "./arguments.js";
 import { Status, errorOf } from "./errors.js";
 import { Lifeline } from "./lifeline.js";
 import { Mutex } from "./mutex.js";
@@ -13,7 +13,7 @@ import { prefixOf, requireDistinct, sourceOf } from "./clients/source.js";
 /** @typedef {import("./machine.js").Outcome} Outcome */
 
 const SETTINGS = ["nodes", "prefix", "nodeTimeoutMs", "unavailableAfterMs", "onHealth"];
-const LOCK_OPTIONS = ["ttlMs", "fencing", "autoRenew", "queue", "maxHoldMs", "metadata"];
+const LOCK_OPTIONS = ["ttlMs", "fencing", "autoRenew", "queue", "retryDelayMs", "retryJitterMs", "maxTries", "maxHoldMs", "metadata"];
 
 /**
  * Makes a client. It asks no node: the first request connects.
@@ -65,13 +65,19 @@ export class Redlock {
    * @param {import("./index.js").LockOptions} [lock]
    */
   mutex(name, lock) {
-    const { ttlMs, fencing, autoRenew, queue, maxHoldMs, metadata = "" } = options("mutex", lock, LOCK_OPTIONS);
+    const { ttlMs, fencing, autoRenew, queue, retryDelayMs, retryJitterMs, maxTries, maxHoldMs, metadata = "" } = options(
+      "mutex",
+      lock,
+      LOCK_OPTIONS,
+    );
+    const retry = [duration("retryDelayMs", retryDelayMs), duration("retryJitterMs", retryJitterMs), count("maxTries", maxTries)];
     return new Mutex(this.#lifeline, {
       name: text("name", name),
       ttl: duration("ttlMs", ttlMs),
       fencing: toggle("fencing", fencing),
       autoRenew: toggle("autoRenew", autoRenew),
       queue: toggle("queue", queue),
+      retry: retry.some(Boolean) ? retry : null,
       maxHold: duration("maxHoldMs", maxHoldMs),
       metadata: text("metadata", metadata),
     });

@@ -54,10 +54,17 @@ export interface LockOptions {
   /** Whether the lease is extended until the release, each third of the ttl. Default: true. False is a fixed lease. */
   autoRenew?: boolean | undefined;
   /**
-   * Whether waiters stand in a FIFO queue in Redis, and a release hands the lock over to the first. Default: with one
-   * node. On several it is Unsupported in this version.
+   * Whether who waits is told of a release. Default: true. With one node waiters stand in a FIFO queue in Redis, and a
+   * release hands the lock over to the first; with several they ask again, at random, when it is published. False polls,
+   * and tells nobody; the next three are for that alone.
    */
   queue?: boolean | undefined;
+  /** Milliseconds between two attempts, 1 to 3,600,000. Default: 50. */
+  retryDelayMs?: number | undefined;
+  /** Up to so many milliseconds more, at random, 1 to 3,600,000. Default: as many as the delay. */
+  retryJitterMs?: number | undefined;
+  /** After how many attempts `acquire` rejects with AcquireTimeout or Unavailable. Default: as many as `waitMs` allows. */
+  maxTries?: number | undefined;
   /** Milliseconds after which a hold is lost, 100 or more. Default: no limit. */
   maxHoldMs?: number | undefined;
   /** Shown by `inspect` beside host, process and language. */
@@ -133,7 +140,7 @@ export interface Mutex {
   /**
    * Acquires the lock, waiting for it.
    *
-   * @throws {AcquireTimeout} it was held by others until the limit
+   * @throws {AcquireTimeout} it was held by others until the limit, or at all of maxTries
    * @throws {Unavailable} too few nodes answered until the limit, or for unavailableAfterMs
    * @throws {Canceled} the signal was aborted
    * @throws {WrongKind} something else stands at the name
@@ -259,7 +266,7 @@ export class RedlockError extends Error {
   readonly nodes: readonly string[];
 }
 
-/** Somebody else held the lock until the wait limit had passed. Try again later. */
+/** Somebody else held the lock until the wait limit, or at all of maxTries. Try again later. */
 export class AcquireTimeout extends RedlockError {
   readonly code: "TIMEOUT";
 }

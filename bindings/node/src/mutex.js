@@ -17,6 +17,7 @@ import { freshSeed } from "./seed.js";
  * @property {boolean | null} fencing
  * @property {boolean | null} autoRenew
  * @property {boolean | null} queue
+ * @property {number[] | null} retry delay, jitter and how many tries, 0 being the default
  * @property {number} maxHold
  * @property {string} metadata
  */
@@ -124,9 +125,9 @@ export class Mutex {
    * @returns {Promise<Hold | import("./machine.js").Outcome>}
    */
   #try(wait, signal) {
-    const { name, ttl, fencing, autoRenew, queue, maxHold, metadata } = this.#request;
+    const { name, ttl, fencing, autoRenew, queue, retry, maxHold, metadata } = this.#request;
     return this.#lifeline.session.acquire(
-      ["acquire", 0, "mutex", name, ttl, wait, fencing, autoRenew, queue, maxHold, metadata, freshSeed(), wallUs()],
+      ["acquire", 0, "mutex", name, ttl, wait, fencing, autoRenew, queue, retry, maxHold, metadata, freshSeed(), wallUs()],
       name,
       signal,
     );

@@ -34,6 +34,20 @@ describe("a lock", () => {
     await next.release();
   });
 
+  test("is polled as often as is wanted", async (t) => {
+    const redlock = await client(t, await startRedis(t));
+    const held = await redlock.mutex("x").acquire();
+    const polling = { queue: false, retryDelayMs: 100, retryJitterMs: 1 };
+    for (const maxTries of [1, 2, 3]) {
+      const began = performance.now();
+      await assert.rejects(redlock.mutex("x", { ...polling, maxTries }).acquire(), AcquireTimeout);
+      assert.ok(performance.now() - began >= 100 * (maxTries - 1) - 1, `${maxTries}`);
+    }
+    const polled = redlock.mutex("x", polling).acquire();
+    await held.release();
+    await (await polled).release();
+  });
+
   test("is waited for, up to a limit", async (t) => {
     const server = await startRedis(t);
     const redlock = await client(t, server);
@@ -293,6 +307,17 @@ describe("arguments", () => {
     for (const name of ["", "a\0b", "é".repeat(513), "{a}:redlock:x"]) {
       await assert.rejects(redlock.mutex(name).acquire(), InvalidUse, name);
     }
+    for (const maxTries of [0, -1, 1.5, NaN, Infinity]) {
+      assert.throws(() => redlock.mutex("x", { maxTries }), InvalidUse, `${maxTries}`);
+    }
+    assert.throws(() => redlock.mutex("x", { maxTries: "1" }), TypeError);
+    for (const options of [{ maxTries: 2 }, { queue: true, retryDelayMs: 5 }, { retryJitterMs: 5 }]) {
+      await assert.rejects(redlock.mutex("x", options).acquire(), /set queue to off/, JSON.stringify(options));
+    }
+    for (const option of ["retryDelayMs", "retryJitterMs"]) {
+      assert.throws(() => redlock.mutex("x", { queue: false, [option]: 0 }), InvalidUse, option);
+      await assert.rejects(redlock.mutex("x", { queue: false, [option]: 3_600_001 }).acquire(), /1 h/, option);
+    }
     for (const waitMs of [-1, NaN]) {
       await assert.rejects(redlock.mutex("x").acquire({ waitMs }), InvalidUse, `${waitMs}`);
     }
@@ -302,9 +327,7 @@ describe("arguments", () => {
     await assert.rejects(connect({ nodes: ["redis://h"], prefix: "{a}:redlock:" }), InvalidUse);
   });
 
-  test("that ask for what is not built are Unsupported", async (t) => {
-    const redlock = await client(t, ["redis://127.0.0.1:1", "redis://127.0.0.1:2"]);
-    await assert.rejects(redlock.mutex("x", { queue: true }).acquire(), Unsupported);
+  test("that ask for what is not built are Unsupported", async () => {
     await assert.rejects(connect({ nodes: ["rediss://h"] }), Unsupported);
   });
 });

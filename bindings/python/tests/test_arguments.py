@@ -33,6 +33,18 @@ def test_durations_are_exact() -> None:
     assert _arguments.duration_ms("ttl", 1.1) == 1100
 
 
+def test_counts() -> None:
+    assert _arguments.count("max_tries", None) == 0
+    assert _arguments.count("max_tries", 1) == 1
+    assert _arguments.count("max_tries", 1 << 70) < 1 << 63
+    for wrong in (True, 1.0, "1"):
+        with pytest.raises(TypeError, match="max_tries"):
+            _arguments.count("max_tries", wrong)  # type: ignore[arg-type]
+    for few in (0, -1):
+        with pytest.raises(InvalidUse, match="max_tries"):
+            _arguments.count("max_tries", few)
+
+
 def test_timeouts_round_up_and_end_at_infinity() -> None:
     assert _arguments.wait_ms(None) == -1
     assert _arguments.wait_ms(math.inf) == -1

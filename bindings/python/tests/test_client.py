@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import gc
 import logging
 import os
@@ -237,10 +238,37 @@ def test_the_prefix(url: str, server: redis.Redis, name: str) -> None:
         assert server.exists(f"here:{name}")
 
 
-def test_options_of_later_versions_are_refused(name: str) -> None:
-    nodes = ["redis://127.0.0.1:1", "redis://127.0.0.1:2"]
-    with Client(nodes) as client, pytest.raises(libredlock.Unsupported):
-        client.mutex(name, queue=True).acquire()
+def test_what_later_versions_have_is_refused() -> None:
+    with pytest.raises(libredlock.Unsupported):
+        Client("rediss://127.0.0.1:1")
+
+
+def test_how_to_poll(client: Client, url: str, name: str) -> None:
+    mutex = functools.partial(client.mutex, name, queue=False, retry_delay=0.2, retry_jitter=0.001)
+    with Client(url) as other, other.mutex(name):
+        for tries in (1, 2, 3):
+            began = time.monotonic()
+            with pytest.raises(AcquireTimeout):
+                mutex(max_tries=tries).acquire()
+            assert time.monotonic() - began >= 0.2 * (tries - 1)
+        assert mutex(max_tries=9).try_acquire() is None
+        with pytest.raises(AcquireTimeout):
+            mutex(max_tries=9).acquire(timeout=0.3)
+    with pytest.raises(InvalidUse, match="set queue to off"):
+        client.mutex(name, retry_delay=0.2).acquire()
+    with pytest.raises(InvalidUse, match="retry_jitter"):
+        client.mutex(name, queue=False, retry_jitter=3601).acquire()
+    for wrong in (0, -1):
+        with pytest.raises(InvalidUse, match="retry_delay"):
+            client.mutex(name, queue=False, retry_delay=wrong)
+
+
+def test_tries_against_nodes_that_are_down_are_counted(name: str) -> None:
+    with Client("redis://127.0.0.1:1") as client:
+        began = time.monotonic()
+        with pytest.raises(Unavailable):
+            client.mutex(name, queue=False, max_tries=2).acquire()
+        assert time.monotonic() - began < 5  # a wait bears it for 10
 
 
 def test_no_node_answers(name: str) -> None:

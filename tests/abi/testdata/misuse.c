@@ -130,10 +130,48 @@ static void bad_requests(void)
     EXPECT(REDLOCK_INVALID, try(r));
     r = good, r.max_hold_ms = 1;
     EXPECT(REDLOCK_INVALID, try(r));
+    r = good, r.max_tries = 1;
+    EXPECT(REDLOCK_INVALID, try(r));
+    SAYS("set queue to off");
+    r = good, r.queue = REDLOCK_ON, r.retry_delay_ms = 1;
+    EXPECT(REDLOCK_INVALID, try(r));
+    SAYS("set queue to off");
+    const int64_t bad_delays[] = {-1, 3600001, INT64_MAX, INT64_MIN};
+    for (size_t i = 0; i < sizeof bad_delays / sizeof *bad_delays; i++) {
+        r = good, r.queue = REDLOCK_OFF, r.retry_delay_ms = bad_delays[i];
+        EXPECT(REDLOCK_INVALID, try(r));
+        SAYS("retry_delay");
+        r = good, r.queue = REDLOCK_OFF, r.retry_jitter_ms = bad_delays[i];
+        EXPECT(REDLOCK_INVALID, try(r));
+        SAYS("retry_jitter");
+    }
+    r = good, r.queue = REDLOCK_OFF, r.max_tries = INT64_MIN;
+    EXPECT(REDLOCK_INVALID, try(r));
+    SAYS("max_tries");
     r = good, r.reserved = 1;
     EXPECT(REDLOCK_INVALID, try(r));
     r = good, r.size = 8;
     EXPECT(REDLOCK_INVALID, try(r));
+}
+
+/* The struct of a program that was built before it could say how to poll, and of one that can say more than we. */
+static void other_sizes(void)
+{
+    struct {
+        redlock_request request;
+        uint64_t later;
+    } longer;
+    redlock_request shorter = request_for("misuse:sizes", 0, 0);
+    redlock_held held, other;
+    shorter.size = offsetof(redlock_request, retry_delay_ms);
+    shorter.retry_delay_ms = shorter.retry_jitter_ms = shorter.max_tries = -1; /* not its own any more */
+    EXPECT(REDLOCK_OK, redlock_acquire(client, &shorter, &held, &error));
+    longer.request = request_for("misuse:sizes", 0, -1), longer.request.size = sizeof longer, longer.later = 0;
+    longer.request.queue = REDLOCK_OFF, longer.request.retry_delay_ms = 1, longer.request.max_tries = 2;
+    EXPECT(REDLOCK_HELD, redlock_acquire(client, &longer.request, &other, &error));
+    longer.later = 1;
+    EXPECT(REDLOCK_UNSUPPORTED, redlock_acquire(client, &longer.request, &other, &error));
+    EXPECT(REDLOCK_OK, redlock_release(held, &error));
 }
 
 static void good_limits(void)
@@ -151,6 +189,10 @@ static void good_limits(void)
     r = request_for(name, 100, 0), r.name_len = sizeof name, r.fencing = REDLOCK_OFF;
     EXPECT(REDLOCK_OK, redlock_acquire(client, &r, &held, &error));
     CHECK(redlock_fence(held) == 0);
+    redlock_release(held, NULL);
+    r = request_for("misuse:limits", 0, 0), r.queue = REDLOCK_OFF;
+    r.retry_delay_ms = r.retry_jitter_ms = 3600000, r.max_tries = INT64_MAX;
+    EXPECT(REDLOCK_OK, redlock_acquire(client, &r, &held, &error));
     redlock_release(held, NULL);
 }
 
@@ -234,6 +276,7 @@ int main(int argc, char **argv)
     client = opened(argv[1]);
     bad_requests();
     good_limits();
+    other_sizes();
     held = acquired(client, "misuse:held", 10000);
     bad_pointers(held);
     bad_errors(held);

@@ -38,6 +38,9 @@ redlock_request request_of(const struct line *line)
     request.ttl_ms = line_number(line, "ttl_ms", request.ttl_ms);
     request.wait_ms = line_number(line, "wait_ms", request.wait_ms);
     request.max_hold_ms = line_number(line, "max_hold_ms", request.max_hold_ms);
+    request.retry_delay_ms = line_number(line, "retry_delay_ms", request.retry_delay_ms);
+    request.retry_jitter_ms = line_number(line, "retry_jitter_ms", request.retry_jitter_ms);
+    request.max_tries = line_number(line, "max_tries", request.max_tries);
     request.fencing = toggle(line, "fencing");
     request.auto_renew = toggle(line, "auto_renew");
     request.queue = toggle(line, "queue");

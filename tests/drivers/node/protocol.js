@@ -50,6 +50,9 @@ export class Request {
       fencing: toggle("fencing"),
       autoRenew: toggle("auto_renew"),
       queue: toggle("queue"),
+      retryDelayMs: this.number("retry_delay_ms"),
+      retryJitterMs: this.number("retry_jitter_ms"),
+      maxTries: this.number("max_tries"),
       metadata: this.all("metadata")[0],
     });
   }

@@ -61,12 +61,14 @@ class Request:
     def lock_arguments(self) -> dict[str, Any]:
         """What to call mutex() with."""
         arguments: dict[str, Any] = {"name": self.get("name")}
-        for name in ("ttl", "max_hold"):
+        for name in ("ttl", "max_hold", "retry_delay", "retry_jitter"):
             if self.all(f"{name}_ms"):
                 arguments[name] = self.seconds(f"{name}_ms")
         for name in ("fencing", "auto_renew", "queue"):
             if self.all(name):
                 arguments[name] = self.get(name) == "on"
+        if self.all("max_tries"):
+            arguments["max_tries"] = int(self.get("max_tries"))
         if self.all("metadata"):
             arguments["metadata"] = self.get("metadata")
         return arguments

@@ -206,7 +206,10 @@ func acquisition(r *line.Line) (*core.Acquire, error) {
 	if r.Word == "acquire" {
 		a.Wait = core.Forever
 	}
-	for key, field := range map[string]*core.Duration{"ttl_ms": &a.TTL, "wait_ms": &a.Wait, "max_hold_ms": &a.MaxHold} {
+	for key, field := range map[string]*core.Duration{
+		"ttl_ms": &a.TTL, "wait_ms": &a.Wait, "max_hold_ms": &a.MaxHold,
+		"retry_delay_ms": &a.Retry.Delay, "retry_jitter_ms": &a.Retry.Jitter,
+	} {
 		if _, found := r.Lookup(key); found {
 			d, err := duration(r, key, 0)
 			if err != nil {
@@ -215,7 +218,9 @@ func acquisition(r *line.Line) (*core.Acquire, error) {
 			*field = core.Duration(d.Microseconds())
 		}
 	}
-	return a, nil
+	tries, err := r.Int("max_tries", 0)
+	a.Retry.MaxTries = int(tries)
+	return a, err
 }
 
 func toggle(r *line.Line, key string) core.Toggle {

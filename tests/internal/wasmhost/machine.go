@@ -92,7 +92,7 @@ func encode(event core.Event) []any {
 	switch e := event.(type) {
 	case *core.Acquire:
 		return []any{"acquire", e.Op, kind(e.Kind), text(e.Name), e.TTL, limit(e.Wait), toggle(e.Fencing), toggle(e.AutoRenew),
-			toggle(e.Queue), e.MaxHold, text(e.Metadata), hex.EncodeToString(e.Seed[:]), e.Wall}
+			toggle(e.Queue), retry(e.Retry), e.MaxHold, text(e.Metadata), hex.EncodeToString(e.Seed[:]), e.Wall}
 	case *core.Renew:
 		return []any{"renew", e.Op, e.Hold, e.TTL}
 	case *core.Release:
@@ -149,6 +149,13 @@ func limit(d core.Duration) any {
 		return nil
 	}
 	return d
+}
+
+func retry(r core.Retry) any {
+	if r == (core.Retry{}) {
+		return nil
+	}
+	return []any{r.Delay, r.Jitter, r.MaxTries}
 }
 
 func toggle(t core.Toggle) any {

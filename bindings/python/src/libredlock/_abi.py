@@ -73,6 +73,9 @@ class CRequest(ctypes.Structure):
         ("reserved", c_uint32),
         ("metadata", c_char_p),
         ("metadata_len", c_int64),
+        ("retry_delay_ms", c_int64),
+        ("retry_jitter_ms", c_int64),
+        ("max_tries", c_int64),
     ]
 
 

@@ -253,11 +253,23 @@ class AsyncClient:
         fencing: bool | None = None,
         auto_renew: bool | None = None,
         queue: bool | None = None,
+        retry_delay: float | None = None,
+        retry_jitter: float | None = None,
+        max_tries: int | None = None,
         max_hold: float | None = None,
         metadata: str = "",
     ) -> AsyncMutex:
         """Describes a lock that one holder has at a time, as Client.mutex does."""
-        request = lock_request(name, ttl, fencing, auto_renew, queue, max_hold, metadata)
+        request = lock_request(
+            name,
+            ttl,
+            fencing,
+            auto_renew,
+            queue,
+            (retry_delay, retry_jitter, max_tries),
+            max_hold,
+            metadata,
+        )
         return AsyncMutex(self._session, name, request)
 
     async def inspect(self, name: str) -> Inspection:
@@ -325,7 +337,8 @@ class AsyncMutex:
             timeout: seconds to wait at most; None waits without limit.
 
         Raises:
-            AcquireTimeout: it was held by others until the timeout. It is a TimeoutError too.
+            AcquireTimeout: it was held by others until the timeout, or at all of max_tries. It is
+                a TimeoutError too.
             Unavailable: too few nodes answered until the timeout, or for unavailable_after.
             WrongKind: something else stands at the name.
             InvalidUse: an argument is beyond its limits, or another loop used the client first.

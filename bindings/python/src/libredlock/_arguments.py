@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from .errors import InvalidUse
 
 # Far beyond every limit of the core, far within an int64_t.
-_MS_MAX = 2**53
+_MOST = 2**53
 
 
 def duration_ms(what: str, seconds: float | None) -> int:
@@ -22,7 +22,7 @@ def duration_ms(what: str, seconds: float | None) -> int:
     ms = _milliseconds(what, seconds)
     if ms < 0.5:
         raise InvalidUse(f"{what} must be at least a millisecond, not {seconds!r} s")
-    if ms > _MS_MAX:
+    if ms > _MOST:
         raise InvalidUse(f"{what} is too long: {seconds!r} s")
     return round(ms)
 
@@ -35,7 +35,18 @@ def wait_ms(seconds: float | None) -> int:
     if ms < 0:
         raise InvalidUse(f"timeout must not be negative, but is {seconds!r} s")
     # Rounded up, so that a short wait does not become none at all.
-    return -1 if ms > _MS_MAX else math.ceil(ms)
+    return -1 if ms > _MOST else math.ceil(ms)
+
+
+def count(what: str, value: int | None) -> int:
+    """How many, one or more; 0, which is C's default, for None."""
+    if value is None:
+        return 0
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{what} must be an int, not {type(value).__name__}")
+    if value < 1:
+        raise InvalidUse(f"{what} must be at least 1, not {value}")
+    return min(value, _MOST)
 
 
 def _milliseconds(what: str, seconds: float) -> float:

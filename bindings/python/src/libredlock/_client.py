@@ -11,6 +11,7 @@ from typing import ParamSpec, TypeVar
 
 from ._arguments import (
     c_string,
+    count,
     duration_ms,
     node_urls,
     text,
@@ -51,16 +52,21 @@ def lock_request(
     fencing: bool | None,
     auto_renew: bool | None,
     queue: bool | None,
+    retry: tuple[float | None, float | None, int | None],
     max_hold: float | None,
     metadata: str,
 ) -> Request:
-    """The C request of a lock object, which tries once."""
+    """The C request of a lock object, which tries once. retry: delay, jitter and max_tries."""
+    retry_delay, retry_jitter, max_tries = retry
     return Request(
         text("name", name),
         ttl_ms=duration_ms("ttl", ttl),
         fencing=toggle("fencing", fencing),
         auto_renew=toggle("auto_renew", auto_renew),
         queue=toggle("queue", queue),
+        retry_delay_ms=duration_ms("retry_delay", retry_delay),
+        retry_jitter_ms=duration_ms("retry_jitter", retry_jitter),
+        max_tries=count("max_tries", max_tries),
         max_hold_ms=duration_ms("max_hold", max_hold),
         metadata=text("metadata", metadata),
     )
@@ -110,6 +116,9 @@ class Client:
         fencing: bool | None = None,
         auto_renew: bool | None = None,
         queue: bool | None = None,
+        retry_delay: float | None = None,
+        retry_jitter: float | None = None,
+        max_tries: int | None = None,
         max_hold: float | None = None,
         metadata: str = "",
     ) -> Mutex:
@@ -122,8 +131,14 @@ class Client:
             fencing: whether each hold gets a fencing token; None: it does.
             auto_renew: whether the lease is extended until the release, each third of the ttl;
                 None: yes. False is a fixed lease.
-            queue: whether waiters stand in a FIFO queue in Redis, and a release hands the lock over
-                to the first; None: with one node. On several it is Unsupported in this version.
+            queue: whether who waits is told of a release; None: it is. With one node waiters stand
+                in a FIFO queue in Redis, and a release hands the lock over to the first. With
+                several they ask again, at random, when it is published. False polls, and tells
+                nobody. The next three are for that alone:
+            retry_delay: seconds between two attempts, 1 ms to 1 h; None: 50 ms.
+            retry_jitter: up to so many seconds more, at random, 1 ms to 1 h; None: the delay.
+            max_tries: after how many attempts acquire raises AcquireTimeout or Unavailable; None:
+                as many as the timeout allows.
             max_hold: seconds after which a hold is lost, 0.1 s or more; None: no limit.
             metadata: shown by inspect beside host, process and language.
 
@@ -131,7 +146,16 @@ class Client:
             InvalidUse: an argument can't be what it is meant to be. Limits of the core, such as
                 those of the ttl, are checked when the lock is acquired.
         """
-        request = lock_request(name, ttl, fencing, auto_renew, queue, max_hold, metadata)
+        request = lock_request(
+            name,
+            ttl,
+            fencing,
+            auto_renew,
+            queue,
+            (retry_delay, retry_jitter, max_tries),
+            max_hold,
+            metadata,
+        )
         return Mutex(self._session, name, request)
 
     def inspect(self, name: str) -> Inspection:
@@ -208,7 +232,8 @@ class Mutex:
             timeout: seconds to wait at most; None waits without limit.
 
         Raises:
-            AcquireTimeout: it was held by others until the timeout. It is a TimeoutError too.
+            AcquireTimeout: it was held by others until the timeout, or at all of max_tries. It is
+                a TimeoutError too.
             Unavailable: too few nodes answered until the timeout, or for unavailable_after.
             WrongKind: something else stands at the name.
             InvalidUse: an argument of the lock is beyond its limits.

@@ -67,6 +67,11 @@ class Request:
         )
         self.ref = byref(self._struct)
 
+    @property
+    def counts(self) -> bool:
+        """Whether its attempts are limited."""
+        return bool(self._struct.max_tries)
+
     def waiting(self, wait_ms: int) -> Request:
         """The same request with another limit."""
         return Request(wait_ms=wait_ms, **self._fields)

@@ -77,8 +77,8 @@ class ThreadSession(Session):
     def acquire(self, request: Request, wait_ms: int, name: str) -> Held:
         """Waits for a lock, at most wait_ms, -1 being without limit."""
         # Against nodes that don't answer, a try would sit out its timeout deaf to Ctrl-C and to
-        # wait_ms, so while they are doubtful it is left out.
-        if not self._doubtful or wait_ms == 0:
+        # wait_ms, so while they are doubtful it is left out. So it is where tries are counted.
+        if wait_ms == 0 or not (self._doubtful or request.counts):
             began = time.monotonic()
             try:
                 held = self.try_acquire(request, name)
@@ -186,6 +186,8 @@ class ThreadSession(Session):
                 self.dispose(event.handle)
         elif event.status == OK:
             waiter.result = Held(self, event.handle, waiter.name, event.fence, Lost())
+        elif event.status == HELD:
+            waiter.result = AcquireTimeout(f"lock {waiter.name!r} is held by another")
         else:
             waiter.result = from_status(event.status, self.native.message(at))
         if waiter is not None:

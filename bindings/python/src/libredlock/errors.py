@@ -40,7 +40,7 @@ class RedlockError(Exception):
 
 
 class AcquireTimeout(RedlockError, TimeoutError):
-    """Somebody else held the lock until the timeout had passed. Try again later."""
+    """Somebody else held the lock until the timeout, or at all of max_tries. Try again later."""
 
     status = Status.TIMEOUT
 
@@ -99,7 +99,7 @@ class InternalError(RedlockError):
     status = Status.INTERNAL
 
 
-# HELD is missing: try_acquire answers it with None, and a waiting acquire waits.
+# HELD is missing: try_acquire answers it with None, and acquire with AcquireTimeout.
 _BY_STATUS: dict[int, type[RedlockError]] = {
     error.status: error
     for error in (

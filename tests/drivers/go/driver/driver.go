@@ -2,6 +2,7 @@
 package driver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -207,6 +208,11 @@ func lockOf(client *redlock.Client, r *line.Line) (*redlock.Lock, error) {
 		}
 		options = append(options, option(d))
 	}
+	retry, err := retryOf(r)
+	if err != nil {
+		return nil, err
+	}
+	options = append(options, retry)
 	for key, option := range map[string]func(bool) redlock.Option{
 		"fencing": redlock.WithFencing, "auto_renew": redlock.WithAutoRenew, "queue": redlock.WithQueue,
 	} {
@@ -218,6 +224,20 @@ func lockOf(client *redlock.Client, r *line.Line) (*redlock.Lock, error) {
 		options = append(options, redlock.WithMetadata(metadata))
 	}
 	return client.Mutex(r.Get("name"), options...), nil
+}
+
+// retryOf says how a lock polls: all zero, if the request says nothing of it, is the default.
+func retryOf(r *line.Line) (redlock.Option, error) {
+	delay, err1 := duration(r, "retry_delay_ms", 0)
+	jitter, err2 := duration(r, "retry_jitter_ms", 0)
+	tries, err3 := r.Int("max_tries", 0)
+	if err3 != nil {
+		err3 = fmt.Errorf("%w: %w", errRequest, err3)
+	}
+	if err := cmp.Or(err1, err2, err3); err != nil {
+		return nil, err
+	}
+	return redlock.WithRetry(delay, jitter, int(tries)), nil
 }
 
 func duration(r *line.Line, key string, absent time.Duration) (time.Duration, error) {
