@@ -18,6 +18,7 @@
 typedef const char redlock_const_char;
 typedef const redlock_options redlock_const_options;
 typedef const redlock_request redlock_const_request;
+typedef const redlock_operation redlock_const_operation;
 
 struct redlock_core {
     const char *version; /* REDLOCK_VERSION of the core's build */
@@ -34,6 +35,7 @@ struct redlock_core {
     redlock_status (*submit_acquire)(redlock_client, redlock_const_request *, uint64_t *, redlock_error *);
     redlock_status (*submit_renew)(redlock_held, int64_t, uint64_t *, redlock_error *);
     redlock_status (*submit_release)(redlock_held, uint64_t *, redlock_error *);
+    redlock_status (*submit)(redlock_client, redlock_const_operation *, size_t, uint64_t *, redlock_error *);
     redlock_status (*cancel)(redlock_client, uint64_t, redlock_error *);
     redlock_status (*fd)(redlock_client, int *, redlock_error *);
     redlock_status (*drain)(redlock_client, redlock_event *, size_t, size_t *, redlock_error *);

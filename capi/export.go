@@ -45,7 +45,7 @@ var watchFD = func(fd int, open bool) {}
 
 //export coreStart
 func coreStart(firstHandle C.uint64_t) {
-	registry.last = uint64(firstHandle)
+	registry.before, registry.last = uint64(firstHandle), uint64(firstHandle)
 	watchFD = func(fd int, open bool) {
 		flag := C.int(0)
 		if open {
@@ -337,20 +337,25 @@ func coreForceRelease(handle C.redlock_client, request *C.redlock_const_request,
 //export coreSubmitAcquire
 func coreSubmitAcquire(handle C.redlock_client, request *C.redlock_const_request, id *C.uint64_t, e *C.redlock_error) C.redlock_status {
 	return onClient(handle, e, func(c *client) *core.Error {
-		acquire, err := readAcquire(request)
-		if err != nil {
-			return err
-		}
-		op, err := c.submitAcquire(acquire)
+		op, err := c.submit(func() operation { return c.readAcquisition(request) })
 		*id = C.uint64_t(op)
 		return err
 	})
 }
 
+// readAcquisition reads a request as something to submit.
+func (c *client) readAcquisition(request *C.redlock_const_request) operation {
+	acquire, err := readAcquire(request)
+	if err != nil {
+		return operation{wrong: err}
+	}
+	return c.acquisition(acquire)
+}
+
 //export coreSubmitRenew
 func coreSubmitRenew(h C.redlock_held, ttlMs C.int64_t, id *C.uint64_t, e *C.redlock_error) C.redlock_status {
 	return onHeld(h, e, func(l *held) *core.Error {
-		op, err := l.submitRenew(span(ttlMs))
+		op, err := l.client.submit(func() operation { return l.renewal(span(ttlMs)) })
 		*id = C.uint64_t(op)
 		return err
 	})
@@ -359,10 +364,40 @@ func coreSubmitRenew(h C.redlock_held, ttlMs C.int64_t, id *C.uint64_t, e *C.red
 //export coreSubmitRelease
 func coreSubmitRelease(h C.redlock_held, id *C.uint64_t, e *C.redlock_error) C.redlock_status {
 	return onHeld(h, e, func(l *held) *core.Error {
-		op, err := l.submitRelease()
+		op, err := l.client.submit(func() operation {
+			if _, err := registry.removeHold(l.handle); err != nil {
+				return operation{wrong: err}
+			}
+			return l.ending()
+		})
 		*id = C.uint64_t(op)
 		return err
 	})
+}
+
+//export coreSubmit
+func coreSubmit(handle C.redlock_client, operations *C.redlock_const_operation, count C.size_t, first *C.uint64_t, e *C.redlock_error) C.redlock_status {
+	return onClient(handle, e, func(c *client) *core.Error {
+		all := unsafe.Slice(operations, count)
+		op, err := c.submitAll(len(all), func(i int) operation { return c.readOperation(&all[i]) })
+		*first = C.uint64_t(op)
+		return err
+	})
+}
+
+// readOperation reads one of many operations.
+func (c *client) readOperation(o *C.redlock_const_operation) operation {
+	if o.kind == C.REDLOCK_SUBMIT_ACQUIRE {
+		return c.readAcquisition(o.request)
+	}
+	l, err := registry.holdOf(c, uint64(o.held), o.kind == C.REDLOCK_SUBMIT_RELEASE)
+	switch {
+	case err != nil:
+		return operation{wrong: err}
+	case o.kind == C.REDLOCK_SUBMIT_RELEASE:
+		return l.ending()
+	}
+	return l.renewal(span(o.ttl_ms))
 }
 
 //export coreCancel

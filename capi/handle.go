@@ -17,13 +17,17 @@ import (
 // that was closed or released is simply not here any more.
 type handles struct {
 	mu      sync.RWMutex
+	before  uint64 // its own are larger; smaller ones are those of parent processes, if any
 	last    uint64
 	clients map[uint64]*client
 	holds   map[uint64]*held
 	orphans []uint64 // holds whose client was closed before their release: the last few
 }
 
-const maxOrphans = 10_000
+const (
+	maxOrphans = 10_000
+	generation = 1 << 56 // handles of one process (loader.c); the front keeps those of others away, but for a redlock_submit
+)
 
 var registry = handles{clients: map[uint64]*client{}, holds: map[uint64]*held{}}
 
@@ -102,10 +106,27 @@ func (h *handles) hold(handle uint64) (*held, *core.Error) {
 	return nil, h.gone(handle)
 }
 
+// holdOf finds a hold for an operation of a client, and takes it out if it is to be released.
+func (h *handles) holdOf(c *client, handle uint64, release bool) (*held, *core.Error) {
+	l, err := h.hold(handle)
+	switch {
+	case err != nil:
+		return nil, err
+	case l.client != c:
+		return nil, errAnothers
+	case release:
+		return h.removeHold(handle)
+	}
+	return l, nil
+}
+
 // gone tells why there is no such hold.
 func (h *handles) gone(handle uint64) *core.Error {
-	if slices.Contains(h.orphans, handle) {
+	switch {
+	case slices.Contains(h.orphans, handle):
 		return errClosed
+	case handle >= generation && handle <= h.before:
+		return errForked
 	}
 	return errNotHeld
 }
@@ -127,9 +148,11 @@ func (h *handles) removeHold(handle uint64) (*held, *core.Error) {
 }
 
 var (
-	errClosed  = &core.Error{Status: core.Closed, Message: "the client is closed, or never was"}
-	errNotHeld = &core.Error{Status: core.NotHeld, Message: "released already, or never held"}
-	errFull    = &core.Error{Status: core.Invalid, Message: strconv.Itoa(maxOutcomes) +
+	errClosed   = &core.Error{Status: core.Closed, Message: "the client is closed, or never was"}
+	errForked   = &core.Error{Status: core.Closed, Message: "the process forked after this handle was made: it is the parent's"}
+	errNotHeld  = &core.Error{Status: core.NotHeld, Message: "released already, or never held"}
+	errAnothers = &core.Error{Status: core.Invalid, Message: "the held is another client's"}
+	errFull     = &core.Error{Status: core.Invalid, Message: strconv.Itoa(maxOutcomes) +
 		" outcomes are outstanding or not drained: no more are allowed in one client"}
 )
 
@@ -179,43 +202,74 @@ func (l *held) watch() {
 	})
 }
 
-// submitAcquire begins to acquire. The hold is watched from its event on: so its loss is told after it.
-func (c *client) submitAcquire(request *core.Acquire) (core.OpID, *core.Error) {
-	if err := c.events.reserve(); err != nil {
-		return 0, err
-	}
-	return c.events.submit(func(done func(driver.Result)) core.OpID {
-		return c.Submit(request, done)
-	}, func(result driver.Result) event {
+// operation is something to submit: a request and the event of its result, or what is wrong with it.
+type operation struct {
+	request core.Request
+	finish  func(driver.Result) event
+	wrong   *core.Error
+}
+
+// acquisition is the operation of an acquire. The hold is watched from its event on: so its loss is told after it.
+func (c *client) acquisition(request *core.Acquire) operation {
+	return operation{request: request, finish: func(result driver.Result) event {
 		if result.Err != nil {
 			return event{err: result.Err}
 		}
 		l, err := registry.addHold(c, result.Hold)
 		return event{err: err, hold: l, acquired: true}
-	}), nil
+	}}
 }
 
-func (l *held) submitRenew(ttl time.Duration) (core.OpID, *core.Error) {
-	events := l.client.events
-	if err := events.reserve(); err != nil {
-		return 0, err
-	}
-	return events.submit(func(done func(driver.Result)) core.OpID {
-		return l.SubmitRenew(ttl, done)
-	}, func(result driver.Result) event { return event{err: result.Err, hold: l} }), nil
+func (l *held) renewal(ttl time.Duration) operation {
+	return operation{request: l.Renewal(ttl), finish: func(result driver.Result) event {
+		return event{err: result.Err, hold: l}
+	}}
 }
 
-// submitRelease begins to release. If it fails, the handle is what it was.
-func (l *held) submitRelease() (core.OpID, *core.Error) {
-	events := l.client.events
-	if err := events.reserve(); err != nil {
+// ending is the operation of a release: the hold has ended, and is in the registry no more.
+func (l *held) ending() operation {
+	return operation{request: l.Ending(), finish: func(result driver.Result) event { return event{err: result.Err} }}
+}
+
+// submission is an operation under an id, for whose outcome there is a place.
+func (c *client) submission(op core.OpID, o operation) driver.Submission {
+	return driver.Submission{Op: op, Request: o.request, Done: func(result driver.Result) {
+		c.events.end(op, o.finish(result))
+	}}
+}
+
+// submit begins one operation, unless make, which is asked when there is a place for its outcome, says what is wrong with it.
+func (c *client) submit(make func() operation) (core.OpID, *core.Error) {
+	op := c.Reserve(1)
+	if err := c.events.begin(op, 1); err != nil {
 		return 0, err
 	}
-	if _, err := registry.removeHold(l.handle); err != nil {
-		events.giveBack()
+	o := make()
+	if o.wrong != nil {
+		c.events.giveUp(op)
+		return 0, o.wrong
+	}
+	c.Submit(c.submission(op, o))
+	return op, nil
+}
+
+// submitAll begins n operations, and gives the id of the first. What is wrong with one of them is its outcome.
+func (c *client) submitAll(n int, each func(i int) operation) (core.OpID, *core.Error) {
+	first := c.Reserve(n)
+	if err := c.events.begin(first, n); err != nil {
 		return 0, err
 	}
-	return events.submit(l.SubmitRelease, func(result driver.Result) event { return event{err: result.Err} }), nil
+	batch := make([]driver.Submission, 0, n)
+	for i := range n {
+		op := first + core.OpID(i)
+		if o := each(i); o.wrong != nil {
+			c.events.end(op, event{err: o.wrong})
+		} else {
+			batch = append(batch, c.submission(op, o))
+		}
+	}
+	c.Submit(batch...)
+	return first, nil
 }
 
 // drain takes up to n events.

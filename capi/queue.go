@@ -8,7 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/libredlock/libredlock/core"
-	"github.com/libredlock/libredlock/core/driver"
 )
 
 const (
@@ -62,49 +61,37 @@ func (q *queue) close() {
 	q.losses, q.notices, q.done = nil, nil, nil
 }
 
-// reserve takes the place of an outcome.
-func (q *queue) reserve() *core.Error {
+// begin takes the places of the outcomes of n requests that are about to be submitted, from this one on.
+func (q *queue) begin(first core.OpID, n int) *core.Error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.places >= maxOutcomes {
+	if q.places+n > maxOutcomes {
 		return errFull
 	}
-	q.places++
+	q.places += n
+	for i := range n {
+		q.running[first+core.OpID(i)] = struct{}{}
+	}
 	return nil
 }
 
-// giveBack gives a reserved place back: no outcome will come.
-func (q *queue) giveBack() {
+// giveUp gives the place of a request back that was not submitted after all.
+func (q *queue) giveUp(op core.OpID) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.places--
+	delete(q.running, op)
 }
 
-// submit begins a request, for whose outcome a place is reserved; finish makes the event of its result.
-func (q *queue) submit(begin func(done func(driver.Result)) core.OpID, finish func(driver.Result) event) core.OpID {
-	op := begin(func(result driver.Result) {
-		e := finish(result)
-		e.kind, e.op = eventDone, result.Op
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		q.toggle(e.op)
-		if q.fd >= 0 {
-			q.done = append(q.done, e)
-			q.signal()
-		}
-	})
+// end brings the outcome of a request.
+func (q *queue) end(op core.OpID, e event) {
+	e.kind, e.op = eventDone, op
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.toggle(op)
-	return op
-}
-
-// toggle notes that a request began, or that it ended; either may come first.
-func (q *queue) toggle(op core.OpID) {
-	if _, known := q.running[op]; known {
-		delete(q.running, op)
-	} else {
-		q.running[op] = struct{}{}
+	delete(q.running, op)
+	if q.fd >= 0 {
+		q.done = append(q.done, e)
+		q.signal()
 	}
 }
 

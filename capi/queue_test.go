@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/libredlock/libredlock/core"
-	"github.com/libredlock/libredlock/core/driver"
 )
 
 func newTestQueue(t *testing.T) *queue {
@@ -65,37 +64,34 @@ func TestTheNewestNoticesAreKept(t *testing.T) {
 	require.Equal(t, strconv.Itoa(10*maxHealth-1), events[maxHealth-1].cause)
 }
 
-// An outcome may come before its request has its number, or long after; nobody may submit without end.
+// Each request has a place from its beginning until its outcome is drained; nobody may submit without end.
 func TestOutcomes(t *testing.T) {
 	q := newTestQueue(t)
-	var later func(driver.Result)
-	finish := func(r driver.Result) event { return event{err: r.Err} }
-	require.Nil(t, q.reserve())
-	op := q.submit(func(done func(driver.Result)) core.OpID {
-		done(driver.Result{Op: 1})
-		return 1
-	}, finish)
-	require.False(t, q.isRunning(op))
-	require.Nil(t, q.reserve())
-	op = q.submit(func(done func(driver.Result)) core.OpID { later = done; return 2 }, finish)
-	require.True(t, q.isRunning(op))
-	require.True(t, readable(t, q))
-	require.Equal(t, core.OpID(1), take(t, q, 5)[0].op)
+	require.Nil(t, q.begin(1, 3))
+	require.True(t, q.isRunning(1))
+	require.True(t, q.isRunning(3))
+	require.False(t, q.isRunning(4))
 	require.False(t, readable(t, q))
-	later(driver.Result{Op: 2, Err: errClosed})
-	require.False(t, q.isRunning(op))
+	q.end(2, event{})
+	require.False(t, q.isRunning(2))
+	require.True(t, readable(t, q))
+	require.Equal(t, core.OpID(2), take(t, q, 5)[0].op)
+	require.False(t, readable(t, q))
+	q.giveUp(1)
+	q.end(3, event{err: errClosed})
 	require.Empty(t, q.running)
 	require.True(t, readable(t, q))
 
-	for range maxOutcomes - 1 { // the one that is not drained has a place
-		require.Nil(t, q.reserve())
-	}
-	require.Equal(t, errFull, q.reserve())
+	const first, most = 10, maxOutcomes - 1 // the one that is not drained has a place
+	require.Equal(t, errFull, q.begin(first, most+1))
+	require.Empty(t, q.running)
+	require.Nil(t, q.begin(first, most))
+	require.Equal(t, errFull, q.begin(first+most, 1))
 	require.Equal(t, errClosed, take(t, q, 5)[0].err)
-	require.Nil(t, q.reserve())
-	require.Equal(t, errFull, q.reserve())
-	q.giveBack()
-	require.Nil(t, q.reserve())
+	require.Nil(t, q.begin(first+most, 1))
+	require.Equal(t, errFull, q.begin(first+most+1, 1))
+	q.giveUp(first)
+	require.Nil(t, q.begin(first+most+1, 1))
 }
 
 func TestAClosedQueueTakesAndGivesNothing(t *testing.T) {

@@ -236,6 +236,40 @@ PUBLIC redlock_status redlock_submit_release(redlock_held held, uint64_t *id, re
     return redlock_core->submit_release(held, id, error);
 }
 
+/* Makes sure that what the core will read of operations is there, and checks their requests. */
+static redlock_status take_operations(redlock_operation *ours, redlock_request *requests, const redlock_operation *theirs,
+                                      size_t count, redlock_error *error)
+{
+    for (size_t i = 0; i < count; i++) {
+        ours[i] = theirs[i];
+        if (ours[i].kind > REDLOCK_SUBMIT_RELEASE || ours[i].reserved != 0)
+            return redlock_fail(error, REDLOCK_INVALID, "operations[%lu]: kind is %lu, which is not known, or reserved is not 0",
+                                (unsigned long)i, (unsigned long)ours[i].kind);
+        if (ours[i].kind == REDLOCK_SUBMIT_ACQUIRE) {
+            requests[i] = (redlock_request)REDLOCK_REQUEST_INIT;
+            TRY(take_request(&requests[i], ours[i].request, error));
+            ours[i].request = &requests[i];
+        }
+    }
+    return REDLOCK_OK;
+}
+
+PUBLIC redlock_status redlock_submit(redlock_client client, const redlock_operation *operations, size_t count,
+                                     uint64_t *first, redlock_error *error)
+{
+    redlock_operation ours[REDLOCK_MAX_OPERATIONS];
+    redlock_request requests[REDLOCK_MAX_OPERATIONS];
+    TRY(clear(first, sizeof *first, "first", error));
+    if (operations == NULL)
+        return missing("operations", error);
+    if (count == 0 || count > REDLOCK_MAX_OPERATIONS)
+        return redlock_fail(error, REDLOCK_INVALID, "count is %lu; 1 to %d are allowed", (unsigned long)count,
+                            REDLOCK_MAX_OPERATIONS);
+    TRY(take_operations(ours, requests, operations, count, error));
+    TRY(enter_client(client, error));
+    return redlock_core->submit(client, ours, count, first, error);
+}
+
 PUBLIC redlock_status redlock_cancel(redlock_client client, uint64_t id, redlock_error *error)
 {
     TRY(enter_client(client, error));

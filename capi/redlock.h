@@ -236,6 +236,29 @@ REDLOCK_CHECKED redlock_status redlock_submit_renew(redlock_held held, int64_t t
 /* When this call returns OK the handle is freed, whatever the event will say; otherwise it is as it was. */
 REDLOCK_CHECKED redlock_status redlock_submit_release(redlock_held held, uint64_t *id, redlock_error *error);
 
+/* What one of many operations does. */
+enum { REDLOCK_SUBMIT_ACQUIRE = 0, REDLOCK_SUBMIT_RENEW = 1, REDLOCK_SUBMIT_RELEASE = 2 };
+
+enum { REDLOCK_MAX_OPERATIONS = 256 }; /* in one redlock_submit */
+
+typedef struct redlock_operation {
+    const redlock_request *request; /* ACQUIRE */
+    redlock_held held;              /* RENEW and RELEASE: of the same client */
+    int64_t ttl_ms;                 /* RENEW: as of redlock_renew */
+    uint32_t kind;                  /* REDLOCK_SUBMIT_* */
+    uint32_t reserved;              /* 0 */
+} redlock_operation;
+
+/*
+ * Submits count operations, 1 to 256, for the price of little more than one: for event loops, which can gather what
+ * is submitted in a turn. Their ids follow each other; *first is that of operations[0]. They are independent, and may end in
+ * any order. The call fails, and does nothing, for what no operation may be: a NULL, an unknown kind, a wrong size or
+ * length. Anything else that is wrong with one of them (a bad option, a dead handle) is the outcome of that one. When the call
+ * returns OK the handles of its releases are freed, as by redlock_submit_release.
+ */
+REDLOCK_CHECKED redlock_status redlock_submit(redlock_client client, const redlock_operation *operations, size_t count,
+                                              uint64_t *first, redlock_error *error);
+
 /*
  * Cancels a submitted acquire or renew. If it has not ended yet it ends with REDLOCK_CANCELED; if it has, the event
  * stands, and a lock that it brings is yours to release. An id of anything else is ignored.

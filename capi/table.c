@@ -26,6 +26,7 @@ static const struct redlock_core table = {
     .submit_acquire = coreSubmitAcquire,
     .submit_renew = coreSubmitRenew,
     .submit_release = coreSubmitRelease,
+    .submit = coreSubmit,
     .cancel = coreCancel,
     .fd = coreFD,
     .drain = coreDrain,

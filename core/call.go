@@ -69,9 +69,11 @@ type call struct {
 func (m *Machine) send(c call) {
 	m.lastCall++
 	c.sent = m.now
-	kept := &call{}
+	var kept *call
 	if last := len(m.spare) - 1; last >= 0 {
 		kept, m.spare = m.spare[last], m.spare[:last]
+	} else {
+		kept = new(call)
 	}
 	*kept = c
 	m.calls[m.lastCall] = kept

@@ -8,7 +8,6 @@ package driver
 
 import (
 	"context"
-	"crypto/rand"
 	"os"
 	"strconv"
 	"sync"
@@ -141,7 +140,7 @@ func (d *Driver) Do(ctx context.Context, event core.Request) Result {
 	r := requests.Get().(*request)
 	defer requests.Put(r)
 	*r = request{ready: r.ready}
-	d.prepare(r, event)
+	d.prepare(r, d.Reserve(1), event)
 	if d.quiet() {
 		if d.doAlone(r, event, patience(ctx, event)) {
 			return r.result
@@ -170,10 +169,16 @@ func (d *Driver) quiet() bool { return len(d.nodes) == 1 && d.nodes[0].quiet() }
 // request has its result; if not, r.ready will tell when it has.
 func (d *Driver) doAlone(r *request, event core.Event, patience core.Duration) (finished bool) {
 	next := posted{r, event}
+	p := singles.Get().(*pipeline)
+	defer singles.Put(p)
+	if r.acquire != nil {
+		seed(r.acquire)
+	}
 	for {
 		w := newWork()
 		d.mu.Lock()
 		d.stepLocked(stepTime(), next, w)
+		p.reset()
 		client := d.alone(r, w, patience)
 		finished = r.finished
 		r.waited = client == nil && !finished
@@ -184,7 +189,7 @@ func (d *Driver) doAlone(r *request, event core.Event, patience core.Duration) (
 		}
 		call := w.calls[0]
 		w.free()
-		next = posted{event: d.nodes[0].do(call, client)}
+		next = posted{event: d.nodes[0].do(call, client, p)}
 	}
 }
 
@@ -212,15 +217,26 @@ func patience(ctx context.Context, event core.Request) core.Duration {
 	return most
 }
 
-// Submit makes a request and returns at once. done is called exactly once, from any goroutine,
-// possibly before Submit returns; it must not block.
-func (d *Driver) Submit(event core.Request, done func(Result)) core.OpID {
-	r := &request{done: done}
-	d.prepare(r, event)
-	op := r.result.Op // r is another's as soon as it is posted
-	d.post(posted{r, event})
-	return op
+// Submission is a request that nobody waits for.
+type Submission struct {
+	Op      core.OpID // of Reserve
+	Request core.Request
+	Done    func(Result) // called exactly once, from any goroutine, possibly before Submit returns; must not block
 }
+
+// Submit makes requests and returns at once.
+func (d *Driver) Submit(all ...Submission) {
+	batch := make([]posted, len(all))
+	for i, s := range all {
+		r := &request{done: s.Done}
+		d.prepare(r, s.Op, s.Request)
+		batch[i] = posted{r, s.Request}
+	}
+	d.post(batch...)
+}
+
+// Reserve gives n ids for requests, the first of them; the others follow it.
+func (d *Driver) Reserve(n int) core.OpID { return core.OpID(d.lastOp.Add(uint64(n))-uint64(n)) + 1 }
 
 // Cancel ends an acquire or renew that has not ended yet with CANCELED.
 func (d *Driver) Cancel(op core.OpID) { d.post(posted{event: &core.Cancel{Op: op}}) }
@@ -245,16 +261,14 @@ func (d *Driver) disconnect() {
 	d.timer.Stop()
 }
 
-// prepare gives a request its id, and an acquire what it needs from outside.
-func (d *Driver) prepare(r *request, event core.Request) {
+// prepare gives a request its id.
+func (d *Driver) prepare(r *request, op core.OpID, event core.Request) {
 	switch e := event.(type) {
 	case *core.Acquire:
 		r.acquire = e
-		rand.Read(e.Seed[:]) // never fails: crypto/rand ends the process instead
-		e.Wall = time.Now().UnixMicro()
 	case *core.Release:
 		r.release = e.Hold
 	}
-	r.result.Op = core.OpID(d.lastOp.Add(1))
-	event.SetOp(r.result.Op)
+	r.result.Op = op
+	event.SetOp(op)
 }

@@ -283,7 +283,7 @@ func TestAPanicOfTheMachineEndsEverythingAsInternal(t *testing.T) {
 	lost := make(chan string, 1)
 	hold.OnLost(func(cause string) { lost <- cause })
 	waiting := make(chan Result, 1)
-	d.Submit(&core.Acquire{Name: "waiting"}, func(r Result) { waiting <- r })
+	d.Submit(Submission{d.Reserve(1), &core.Acquire{Name: "waiting"}, func(r Result) { waiting <- r }})
 
 	for _, err := range []*core.Error{d.Close(), (<-waiting).Err, d.Do(ctx, &core.Inspect{}).Err, hold.Release()} {
 		require.NotNil(t, err)
@@ -320,7 +320,7 @@ func TestACallThatFindsItsConnectionDeadEndsInTime(t *testing.T) {
 	client := n.enter()
 	require.NotNil(t, client, "the pool has not noticed yet")
 	began := time.Now()
-	answer := n.do(call, client).(*core.Answer)
+	answer := n.do(call, client, new(pipeline)).(*core.Answer)
 	assert.NotEqual(t, core.NoFault, answer.Fault)
 	assert.Less(t, time.Since(began), 2*time.Second)
 }

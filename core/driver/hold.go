@@ -87,26 +87,21 @@ func (h *Hold) end() {
 
 // Renew extends the hold to ttl from now; 0 means the ttl that it has.
 func (h *Hold) Renew(ctx context.Context, ttl time.Duration) *core.Error {
-	return h.driver.Do(ctx, h.renewal(ttl)).Err
+	return h.driver.Do(ctx, h.Renewal(ttl)).Err
 }
 
-// SubmitRenew is Renew without waiting.
-func (h *Hold) SubmitRenew(ttl time.Duration, done func(Result)) core.OpID {
-	return h.driver.Submit(h.renewal(ttl), done)
-}
-
-func (h *Hold) renewal(ttl time.Duration) *core.Renew {
+// Renewal is the request of Renew, to be submitted.
+func (h *Hold) Renewal(ttl time.Duration) core.Request {
 	return &core.Renew{Hold: h.ID, TTL: core.Duration(ttl.Microseconds())}
 }
 
 // Release gives the lock back. Whatever it returns, the hold is over.
 func (h *Hold) Release() *core.Error {
-	h.end()
-	return h.driver.Do(context.Background(), &core.Release{Hold: h.ID}).Err
+	return h.driver.Do(context.Background(), h.Ending()).Err
 }
 
-// SubmitRelease is Release without waiting.
-func (h *Hold) SubmitRelease(done func(Result)) core.OpID {
+// Ending is the request of Release, to be submitted: the hold has ended.
+func (h *Hold) Ending() core.Request {
 	h.end()
-	return h.driver.Submit(&core.Release{Hold: h.ID}, done)
+	return &core.Release{Hold: h.ID}
 }

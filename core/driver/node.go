@@ -40,6 +40,9 @@ type node struct {
 	opening    bool      // somebody makes the connection of alone
 	openAfter  time.Time // when that may be tried again
 	queue      []queued
+	shared     context.Context // of calls by a lone caller: see within
+	sharedEnd  time.Time
+	endShared  context.CancelFunc
 }
 
 // queued is a call that waits for a pipeline.
@@ -56,6 +59,7 @@ func newNode(d *Driver, index int, e endpoint) *node {
 		n.alone = redis.NewClient(n.options(n.dialBlocking, 1))
 	}
 	n.listener = newListener(n)
+	n.endShared = func() {}
 	return n
 }
 
@@ -92,9 +96,12 @@ func (n *node) close() {
 	n.listener.close()
 	n.alone.Close()
 	n.redis.Close() // a second Close does nothing
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.endShared()
 }
 
-// until is a context with a deadline and nothing else: it needs no timer.
+// until is a context with a deadline of its own and no timer for it: it is done when its parent is.
 type until struct {
 	context.Context
 	at time.Time
@@ -103,6 +110,23 @@ type until struct {
 func (u until) Deadline() (time.Time, bool) { return u.at, true }
 
 func untilTime(at time.Time) context.Context { return until{context.Background(), at} }
+
+// within gives a context for a call that may take so long. While a connection is there its deadline counts, which needs no
+// timer; but if that turns out to be dead, go-redis makes another and looks at nothing but Done meanwhile. Since this is
+// rare, calls share what is done, up to an eighth late, and its timer.
+func (n *node) within(timeout time.Duration) (context.Context, context.CancelFunc) {
+	at := time.Now().Add(timeout)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.sharedEnd.Before(at) {
+		n.sharedEnd = at.Add(timeout / 8)
+		n.shared, n.endShared = context.WithDeadline(context.Background(), n.sharedEnd)
+	}
+	if n.sharedEnd.Sub(at) > timeout/8 { // it is that of calls that may take longer
+		return context.WithDeadline(context.Background(), at)
+	}
+	return until{n.shared, at}, func() {}
+}
 
 // quiet tells whether there is a place for a caller with a connection of its own.
 func (n *node) quiet() bool {
@@ -148,19 +172,18 @@ func (n *node) openAlone() {
 
 func hasIdle(client *redis.Client) bool { return client.PoolStats().IdleConns > 0 }
 
-// do makes one call, after enter.
-func (n *node) do(call core.Call, client *redis.Client) core.Event {
-	// With a timer, unlike untilTime: if the connection turns out to be dead, go-redis makes another and
-	// looks at nothing but Done meanwhile.
-	ctx, stop := context.WithTimeout(context.Background(), timeout(call))
-	cmd := redis.NewCmd(ctx, arguments(make([]any, 0, len(call.Args)), call.Args)...)
-	client.Process(ctx, cmd)
+// do makes one call, after enter, with the memory of a pipeline.
+func (n *node) do(call core.Call, client *redis.Client, p *pipeline) core.Event {
+	ctx, stop := n.within(timeout(call))
+	p.batch = append(p.batch, queued{Call: call})
+	p.commands(ctx, p.batch)
+	client.Process(ctx, &p.cmds[0])
 	stop()
 	n.mu.Lock()
 	n.callers--
 	n.mu.Unlock()
-	answer := n.answer(call, cmd, new([]core.Value))
-	return &answer
+	p.answered(n.answer(call, &p.cmds[0], &p.values))
+	return p.outcome()[0]
 }
 
 // enqueue lets those of the calls that are for this node wait for the next pipeline, without blocking.

@@ -21,7 +21,11 @@ type pipeline struct {
 	events  []core.Event
 }
 
-var pipelines = sync.Pool{New: func() any { return new(pipeline) }}
+// The pipelines that nobody uses, and those for one call by its own caller, whose memory is small.
+var (
+	pipelines = sync.Pool{New: func() any { return new(pipeline) }}
+	singles   = sync.Pool{New: func() any { return new(pipeline) }}
+)
 
 // refuse answers calls that could not be sent.
 func (p *pipeline) refuse(n *node, failure error) {
@@ -48,7 +52,7 @@ func (p *pipeline) send(n *node) {
 	if len(live) == 0 {
 		return
 	}
-	ctx, stop := context.WithDeadline(context.Background(), last) // with a timer, as in do
+	ctx, stop := context.WithDeadline(context.Background(), last) // with a timer: see within
 	defer stop()
 	p.commands(ctx, live)
 	pipe := n.redis.Pipeline()

@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"crypto/rand"
 	"fmt"
 	"runtime"
 	"sync"
@@ -40,15 +41,17 @@ type posted struct {
 type inbox struct {
 	mu     sync.Mutex
 	events []posted
-	spare  []posted // the last batch's memory, guarded by the driver's mutex
+	// The last batch's memory, guarded by the driver's mutex.
+	spare    []posted
+	acquires []*core.Acquire
 }
 
-// post has an event stepped soon, together with what else comes until then, and what comes of it done. So many callers
+// post has events stepped soon, together with what else comes until then, and what comes of it done. So many callers
 // neither queue for the machine nor need deep stacks, and what they cause leaves in one batch.
-func (d *Driver) post(p posted) {
+func (d *Driver) post(batch ...posted) {
 	d.inbox.mu.Lock()
-	d.inbox.events = append(d.inbox.events, p)
-	first := len(d.inbox.events) == 1
+	first := len(d.inbox.events) == 0 && len(batch) > 0
+	d.inbox.events = append(d.inbox.events, batch...)
 	d.inbox.mu.Unlock()
 	if first {
 		go func() {
@@ -70,6 +73,7 @@ func (d *Driver) step(events ...core.Event) {
 	batch := d.inbox.events
 	d.inbox.events = d.inbox.spare[:0]
 	d.inbox.mu.Unlock()
+	d.seedLocked(batch)
 	for _, p := range batch {
 		d.stepLocked(now, p, w)
 	}
@@ -77,6 +81,33 @@ func (d *Driver) step(events ...core.Event) {
 	d.inbox.spare = batch
 	d.mu.Unlock()
 	d.perform(w)
+}
+
+// seedLocked seeds the acquires of a batch.
+func (d *Driver) seedLocked(batch []posted) {
+	acquires := d.inbox.acquires[:0]
+	for _, p := range batch {
+		if e, ok := p.event.(*core.Acquire); ok {
+			acquires = append(acquires, e)
+		}
+	}
+	seed(acquires...)
+	clear(acquires)
+	d.inbox.acquires = acquires
+}
+
+// seed gives acquires what they need from outside, by one call for all of them.
+func seed(acquires ...*core.Acquire) {
+	var some [8 * len(core.Acquire{}.Seed)]byte
+	wall := time.Now().UnixMicro()
+	for i, e := range acquires {
+		at := i * len(e.Seed) % len(some)
+		if at == 0 {
+			rand.Read(some[:min(len(some), (len(acquires)-i)*len(e.Seed))]) // never fails: crypto/rand ends the process instead
+		}
+		copy(e.Seed[:], some[at:])
+		e.Wall = wall
+	}
 }
 
 // stepLocked steps the machine and notes what its effects say about requests and holds.

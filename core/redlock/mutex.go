@@ -161,7 +161,7 @@ func (c *Client) collected(hold *driver.Hold) {
 	if _, lost := hold.Lost(); !lost {
 		c.logger.Warn("redlock: a lock was garbage-collected unreleased; releasing it", "name", hold.Name)
 	}
-	hold.SubmitRelease(func(driver.Result) {})
+	c.driver.Submit(driver.Submission{Op: c.driver.Reserve(1), Request: hold.Ending(), Done: func(driver.Result) {}})
 }
 
 // Name is the lock's name, without the client's prefix.

@@ -96,7 +96,11 @@ func poisoned(t *testing.T, host *wasmhost.Host, message string, breaks func(*dr
 	lost := make(chan string, 1)
 	held.OnLost(func(cause string) { lost <- cause })
 	waited := make(chan *core.Error, 1)
-	d.Submit(&core.Acquire{Name: "held", Wait: core.Forever}, func(r driver.Result) { waited <- r.Err })
+	d.Submit(driver.Submission{
+		Op:      d.Reserve(1),
+		Request: &core.Acquire{Name: "held", Wait: core.Forever},
+		Done:    func(r driver.Result) { waited <- r.Err },
+	})
 
 	requireInternal := func(err *core.Error) {
 		t.Helper()

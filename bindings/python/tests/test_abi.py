@@ -19,6 +19,7 @@ STRUCTS: dict[str, type[ctypes.Structure]] = {
     "redlock_error": _abi.CError,
     "redlock_options": _abi.COptions,
     "redlock_request": _abi.CRequest,
+    "redlock_operation": _abi.COperation,
     "redlock_holder": _abi.CHolder,
     "redlock_inspection": _abi.CInspection,
     "redlock_event": _abi.CEvent,
@@ -68,8 +69,19 @@ def test_an_event_is_unpacked_as_it_is_laid_out() -> None:
     event = _abi.CEvent(
         id=1, held=2, fence=2**64 - 1, remaining_ms=-4, kind=5, status=6, node=-1, reserved=8
     )
-    assert _ffi._EVENT_HEAD.unpack_from(event) == (1, 2, 2**64 - 1, -4, 5, 6, -1, 8)
-    assert _ffi._EVENT_HEAD.size == _abi.CEvent.message.offset
+    assert _ffi._EVENT.unpack_from(event) == (1, 2, 2**64 - 1, -4, 5, 6, -1, 8)
+    assert _ffi._EVENT.size == ctypes.sizeof(_abi.CEvent)
+
+
+def test_an_operation_is_packed_as_it_is_laid_out() -> None:
+    request = _ffi.Request(b"name")
+    acquire = _abi.COperation.from_buffer_copy(request.operation)
+    assert ctypes.addressof(acquire.request.contents) == ctypes.addressof(request._struct)
+    assert (acquire.held, acquire.ttl_ms, acquire.kind) == (0, 0, _ffi.SUBMIT_ACQUIRE)
+    renew = _abi.COperation.from_buffer_copy(_ffi.renewal(2**64 - 1, -3))
+    assert (renew.held, renew.ttl_ms, renew.kind) == (2**64 - 1, -3, _ffi.SUBMIT_RENEW)
+    release = _abi.COperation.from_buffer_copy(_ffi.ending(2**63))
+    assert (release.held, release.kind, release.reserved) == (2**63, _ffi.SUBMIT_RELEASE, 0)
 
 
 def test_constants_are_those_of_c(tmp_path: Path) -> None:
@@ -78,6 +90,10 @@ def test_constants_are_those_of_c(tmp_path: Path) -> None:
         "REDLOCK_EVENT_DONE": _ffi.EVENT_DONE,
         "REDLOCK_EVENT_LOST": _ffi.EVENT_LOST,
         "REDLOCK_EVENT_HEALTH": _ffi.EVENT_HEALTH,
+        "REDLOCK_SUBMIT_ACQUIRE": _ffi.SUBMIT_ACQUIRE,
+        "REDLOCK_SUBMIT_RENEW": _ffi.SUBMIT_RENEW,
+        "REDLOCK_SUBMIT_RELEASE": _ffi.SUBMIT_RELEASE,
+        "REDLOCK_MAX_OPERATIONS": _ffi.MAX_OPERATIONS,
         "REDLOCK_MUTEX": _ffi._KINDS.index("mutex"),
         "REDLOCK_DEFAULT": 0,
         "REDLOCK_ON": 1,

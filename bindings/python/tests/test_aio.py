@@ -30,7 +30,7 @@ from libredlock import (
     _aio,
 )
 from libredlock._entered import Entered
-from libredlock._ffi import EVENT_LOST, Event
+from libredlock._ffi import EVENT_LOST, Native
 
 from .conftest import run_python, soon, until
 
@@ -124,6 +124,94 @@ def test_cancelling_at_random_moments_leaves_no_key(
             await (await lock.acquire(timeout=10)).release()
             assert not client._session._pending
             assert not server.exists(name)
+
+    asyncio.run(main())
+
+
+def test_what_a_turn_of_the_loop_brings_is_submitted_together(
+    url: str, server: redis.Redis, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: list[int] = []
+    submit = Native.submit
+
+    def counted(native: Native, operations: list[bytes]) -> int:
+        sizes.append(len(operations))
+        return submit(native, operations)
+
+    monkeypatch.setattr(Native, "submit", counted)
+
+    async def main() -> None:
+        async with AsyncClient(url) as client:
+            locks = [client.mutex(f"{name}:{i}") for i in range(600)]
+            tasks = [asyncio.create_task(lock.acquire()) for lock in locks]
+            await asyncio.sleep(0)
+            assert sizes == [1, 256, 256]  # the first is alone: it does not wait for others
+            await asyncio.sleep(0)
+            assert sizes == [1, 256, 256, 87]
+            holds = await soon(asyncio.gather(*tasks))
+            assert len({held.fence for held in holds}) == 600
+            await soon(asyncio.gather(*(held.release() for held in holds)))
+            assert not client._session._pending
+            assert not server.keys(f"{name}:*")
+
+    asyncio.run(main())
+
+
+def test_cancelling_what_is_not_submitted_yet(url: str, server: redis.Redis, name: str) -> None:
+    async def main() -> None:
+        async with AsyncClient(url) as client:
+            session = client._session
+            held = await client.mutex(name, ttl=20.0).acquire()
+            first = asyncio.create_task(client.mutex(f"{name}:1").acquire())
+            second = asyncio.create_task(client.mutex(f"{name}:2").acquire())
+            renewal = asyncio.create_task(held.renew(ttl=0.1))
+            release = asyncio.create_task(held.release())
+            await asyncio.sleep(0)
+            assert len(session._gathered) == 3
+            for task in (second, renewal, release):
+                task.cancel()
+            await asyncio.wait((second, renewal, release), timeout=10)
+            assert all(task.cancelled() for task in (second, renewal, release))
+            await (await soon(first)).release()
+            assert await client.mutex(name).acquire(timeout=10)  # it was released all the same
+            assert not session._pending
+            assert not server.exists(f"{name}:2")
+
+    asyncio.run(main())
+
+
+def test_closing_before_anything_is_submitted(url: str, server: redis.Redis, name: str) -> None:
+    async def main() -> None:
+        client = AsyncClient(url)
+        held = await client.mutex(name).acquire()
+        tasks = [asyncio.create_task(client.mutex(f"{name}:{i}").acquire()) for i in range(3)]
+        tasks.append(asyncio.create_task(held.release()))  # type: ignore[arg-type]
+        await asyncio.sleep(0)
+        await soon(client.close())
+        results = await soon(asyncio.gather(*tasks, return_exceptions=True))
+        assert [type(result) for result in results] == [Closed] * 4
+        assert not server.keys(f"{name}*")
+
+    asyncio.run(main())
+
+
+def test_a_release_that_cannot_be_submitted_leaves_the_hold(
+    url: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> int:
+        raise InvalidUse("of a test")
+
+    async def main() -> None:
+        async with AsyncClient(url) as client:
+            held = await client.mutex(name).acquire()
+            with monkeypatch.context() as patch:
+                patch.setattr(Native, "submit", full)
+                with pytest.raises(InvalidUse):
+                    await held.release()
+            assert held.remaining() > 0
+            await held.release()
+            with pytest.raises(NotHeld):
+                await held.release()
 
     asyncio.run(main())
 
@@ -321,7 +409,7 @@ def test_an_exit_in_a_callback_leaves_the_other_events(url: str, name: str) -> N
     second = loop.run_until_complete(client.mutex(f"{name}:2").acquire())
     first.on_lost(leave)
     for held in (first, second):
-        session._batch.append((0, Event(0, held._handle, 0, 0, EVENT_LOST, 0, 0, 0)))
+        session._batch.append((0, (0, held._handle, 0, 0, EVENT_LOST, 0, 0, 0)))
     loop.call_soon(session._dispatch)
     with pytest.raises(SystemExit):
         loop.run_forever()

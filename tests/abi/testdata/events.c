@@ -141,6 +141,93 @@ static void many(void)
     check_empty();
 }
 
+/* Of an operation among many. */
+static redlock_operation operation(uint32_t kind, const redlock_request *request, redlock_held held, int64_t ttl_ms)
+{
+    redlock_operation o = {.request = request, .held = held, .ttl_ms = ttl_ms, .kind = kind};
+    return o;
+}
+
+/* The outcomes of count operations, in their order. */
+static void outcomes_of(uint64_t first, size_t count, redlock_event *ended)
+{
+    redlock_event event;
+    size_t got, left = count;
+    memset(ended, 0, count * sizeof *ended);
+    while (left > 0) {
+        CHECK(readable(fd, 10000));
+        EXPECT(REDLOCK_OK, redlock_drain(client, &event, 1, &got, &error));
+        CHECK(got == 1 && event.kind == REDLOCK_EVENT_DONE && event.id >= first && event.id < first + count);
+        CHECK(ended[event.id - first].id == 0);
+        ended[event.id - first] = event;
+        left--;
+    }
+    check_empty();
+}
+
+static void together(const char *url)
+{
+    static redlock_event ended[REDLOCK_MAX_OPERATIONS];
+    redlock_operation all[REDLOCK_MAX_OPERATIONS];
+    static char names[REDLOCK_MAX_OPERATIONS][32];
+    redlock_request requests[REDLOCK_MAX_OPERATIONS], bad;
+    redlock_held held[2], wild = 12345;
+    redlock_client rival = opened(url);
+    uint64_t first;
+    for (int i = 0; i < REDLOCK_MAX_OPERATIONS; i++) {
+        snprintf(names[i], sizeof names[i], "events:together:%d", i);
+        requests[i] = request_for(names[i], 20000, 0);
+        all[i] = operation(REDLOCK_SUBMIT_ACQUIRE, &requests[i], 0, 0);
+    }
+    EXPECT(REDLOCK_OK, redlock_submit(client, all, REDLOCK_MAX_OPERATIONS, &first, &error));
+    outcomes_of(first, REDLOCK_MAX_OPERATIONS, ended);
+    for (int i = 0; i < REDLOCK_MAX_OPERATIONS; i++) {
+        CHECK(ended[i].status == REDLOCK_OK && ended[i].held != 0 && redlock_fence(ended[i].held) == ended[i].fence);
+        all[i] = operation(REDLOCK_SUBMIT_RELEASE, NULL, ended[i].held, 0);
+    }
+    held[0] = ended[0].held, held[1] = ended[1].held;
+
+    /* What is wrong with one is the outcome of that one. */
+    bad = request_for("events:together:bad", 20000, 0);
+    bad.fencing = 7;
+    redlock_held theirs = acquired(rival, "events:together:rival", 10000);
+    redlock_operation mixed[] = {
+        operation(REDLOCK_SUBMIT_RENEW, NULL, held[0], 40000), operation(REDLOCK_SUBMIT_ACQUIRE, &bad, 0, 0),
+        operation(REDLOCK_SUBMIT_RELEASE, NULL, held[1], 0),   operation(REDLOCK_SUBMIT_RELEASE, NULL, held[1], 0),
+        operation(REDLOCK_SUBMIT_RENEW, NULL, wild, 1000),     operation(REDLOCK_SUBMIT_RELEASE, NULL, theirs, 0),
+        operation(REDLOCK_SUBMIT_ACQUIRE, &requests[0], 0, 0),
+    };
+    const redlock_status wanted[] = {REDLOCK_OK,       REDLOCK_INVALID, REDLOCK_OK,  REDLOCK_NOT_HELD,
+                                     REDLOCK_NOT_HELD, REDLOCK_INVALID, REDLOCK_HELD};
+    EXPECT(REDLOCK_OK, redlock_submit(client, mixed, 7, &first, &error));
+    EXPECT(REDLOCK_NOT_HELD, redlock_release(held[1], &error)); /* freed already */
+    outcomes_of(first, 7, ended);
+    for (int i = 0; i < 7; i++)
+        CHECK(ended[i].status == (int32_t)wanted[i] && ended[i].held == 0 && (ended[i].message[0] == 0) == (wanted[i] == REDLOCK_OK));
+    CHECK(ended[0].remaining_ms > 30000 && redlock_remaining_ms(held[0]) > 30000);
+    CHECK(strstr(ended[1].message, "fencing") != NULL);
+    EXPECT(REDLOCK_OK, redlock_release(theirs, &error)); /* it is as it was */
+    EXPECT(REDLOCK_OK, redlock_close(rival, &error));
+
+    /* What no operation may be fails them all. */
+    mixed[1].request = NULL;
+    EXPECT(REDLOCK_INVALID, redlock_submit(client, mixed, 2, &first, &error));
+    CHECK(first == 0);
+    mixed[1] = operation(3, NULL, 0, 0);
+    EXPECT(REDLOCK_INVALID, redlock_submit(client, mixed, 2, &first, &error));
+    mixed[1] = mixed[0], mixed[1].reserved = 1;
+    EXPECT(REDLOCK_INVALID, redlock_submit(client, mixed, 2, &first, &error));
+    EXPECT(REDLOCK_INVALID, redlock_submit(client, mixed, 0, &first, &error));
+    EXPECT(REDLOCK_INVALID, redlock_submit(client, all, REDLOCK_MAX_OPERATIONS + 1, &first, &error));
+    check_empty();
+
+    all[1] = all[0]; /* which is released once */
+    EXPECT(REDLOCK_OK, redlock_submit(client, all, REDLOCK_MAX_OPERATIONS, &first, &error));
+    outcomes_of(first, REDLOCK_MAX_OPERATIONS, ended);
+    for (int i = 0; i < REDLOCK_MAX_OPERATIONS; i++)
+        CHECK(ended[i].status == (i == 1 ? REDLOCK_NOT_HELD : REDLOCK_OK));
+}
+
 static void *wait_until_closed(void *unused)
 {
     redlock_error e = REDLOCK_ERROR_INIT;
@@ -186,6 +273,7 @@ int main(int argc, char **argv)
     cancelling();
     losses();
     many();
+    together(argv[1]);
     closing(argv[1]);
     return 0;
 }

@@ -44,6 +44,7 @@ static void use(const char *name)
 static void expect_closed(redlock_client client, redlock_held held)
 {
     redlock_request request = request_for("fork:other", 0, 0);
+    redlock_operation operation = {.request = &request};
     redlock_event event;
     redlock_held other;
     uint64_t id;
@@ -56,6 +57,7 @@ static void expect_closed(redlock_client client, redlock_held held)
     EXPECT(REDLOCK_CLOSED, redlock_token(held, token, sizeof token, &error));
     EXPECT(REDLOCK_CLOSED, redlock_submit_release(held, &id, &error));
     EXPECT(REDLOCK_CLOSED, redlock_submit_renew(held, 0, &id, &error));
+    EXPECT(REDLOCK_CLOSED, redlock_submit(client, &operation, 1, &id, &error));
     EXPECT(REDLOCK_CLOSED, redlock_acquire(client, &request, &other, &error));
     EXPECT(REDLOCK_CLOSED, redlock_submit_acquire(client, &request, &id, &error));
     EXPECT(REDLOCK_CLOSED, redlock_drain(client, &event, 1, &count, &error));
@@ -63,6 +65,19 @@ static void expect_closed(redlock_client client, redlock_held held)
     EXPECT(REDLOCK_CLOSED, redlock_close(client, &error));
     CHECK(strstr(error.message, "forked") != NULL);
     CHECK(redlock_remaining_ms(held) == 0 && redlock_fence(held) == 0);
+}
+
+/* Nor to a client of the child's own, among other operations. */
+static void submit_closed(redlock_client own, redlock_held held)
+{
+    redlock_operation operation = {.held = held, .kind = REDLOCK_SUBMIT_RELEASE};
+    uint64_t id;
+    int fd;
+    redlock_event event;
+    EXPECT(REDLOCK_OK, redlock_fd(own, &fd, &error));
+    EXPECT(REDLOCK_OK, redlock_submit(own, &operation, 1, &id, &error));
+    event = next_event(own, fd);
+    CHECK(event.id == id && event.status == REDLOCK_CLOSED && strstr(event.message, "forked") != NULL);
 }
 
 static int open_sockets(void)
@@ -98,6 +113,7 @@ static void after_use(void)
         redlock_client own = opened(url);
         CHECK(own != client);
         expect_closed(client, held); /* still, now that there is a core again */
+        submit_closed(own, held);
         EXPECT(REDLOCK_HELD, redlock_acquire(own, &request, &taken, &error)); /* it is the parent's lock */
         EXPECT(REDLOCK_OK, redlock_close(own, &error));
         exit(0);

@@ -199,6 +199,7 @@ static void good_limits(void)
 static void bad_pointers(redlock_held held)
 {
     redlock_request r = request_for("misuse", 0, 0);
+    redlock_operation operation = {.request = &r};
     redlock_inspection inspection = REDLOCK_INSPECTION_INIT;
     redlock_event event;
     uint64_t id;
@@ -220,6 +221,8 @@ static void bad_pointers(redlock_held held)
     EXPECT(REDLOCK_INVALID, redlock_submit_acquire(client, &r, NULL, &error));
     EXPECT(REDLOCK_INVALID, redlock_submit_renew(held, 0, NULL, &error));
     EXPECT(REDLOCK_INVALID, redlock_submit_release(held, NULL, &error));
+    EXPECT(REDLOCK_INVALID, redlock_submit(client, NULL, 1, &id, &error));
+    EXPECT(REDLOCK_INVALID, redlock_submit(client, &operation, 1, NULL, &error));
     CHECK(redlock_remaining_ms(held) > 0); /* it has not been freed */
     EXPECT(REDLOCK_INVALID, redlock_fd(client, NULL, &error));
     EXPECT(REDLOCK_INVALID, redlock_drain(client, NULL, 1, &count, &error));

@@ -17,6 +17,7 @@ int main(int argc, char **argv)
 {
     const uint64_t wild[] = {0, 1, UINT64_C(1) << 56, (UINT64_C(1) << 56) + 1, UINT64_MAX};
     redlock_request request = request_for("quiet", 0, 0);
+    redlock_operation operation = {.request = &request};
     redlock_inspection inspection = REDLOCK_INSPECTION_INIT;
     redlock_event event;
     redlock_held held;
@@ -38,6 +39,7 @@ int main(int argc, char **argv)
         EXPECT(REDLOCK_CLOSED, redlock_inspect(wild[i], &request, &inspection, &error));
         EXPECT(REDLOCK_CLOSED, redlock_force_release(wild[i], &request, "x", &error));
         EXPECT(REDLOCK_CLOSED, redlock_submit_acquire(wild[i], &request, &id, &error));
+        EXPECT(REDLOCK_CLOSED, redlock_submit(wild[i], &operation, 1, &id, &error));
         EXPECT(REDLOCK_CLOSED, redlock_cancel(wild[i], 1, &error));
         EXPECT(REDLOCK_CLOSED, redlock_fd(wild[i], &fd, &error));
         EXPECT(REDLOCK_CLOSED, redlock_drain(wild[i], &event, 1, &count, &error));

@@ -79,6 +79,18 @@ class CRequest(ctypes.Structure):
     ]
 
 
+class COperation(ctypes.Structure):
+    """redlock_operation."""
+
+    _fields_ = [
+        ("request", POINTER(CRequest)),
+        ("held", c_uint64),
+        ("ttl_ms", c_int64),
+        ("kind", c_uint32),
+        ("reserved", c_uint32),
+    ]
+
+
 class CHolder(ctypes.Structure):
     """redlock_holder."""
 
@@ -141,6 +153,8 @@ _PROTOTYPES: Final[dict[str, tuple[Any, list[Any]]]] = {
     "redlock_submit_acquire": (c_int, [c_uint64, _REQUEST, _NUMBER, _ERROR]),
     "redlock_submit_renew": (c_int, [c_uint64, c_int64, _NUMBER, _ERROR]),
     "redlock_submit_release": (c_int, [c_uint64, _NUMBER, _ERROR]),
+    # The operations are bytes here: _ffi packs them.
+    "redlock_submit": (c_int, [c_uint64, c_char_p, c_size_t, _NUMBER, _ERROR]),
     "redlock_cancel": (c_int, [c_uint64, c_uint64, _ERROR]),
     "redlock_fd": (c_int, [c_uint64, POINTER(c_int), _ERROR]),
     "redlock_drain": (c_int, [c_uint64, POINTER(CEvent), c_size_t, POINTER(c_size_t), _ERROR]),

@@ -17,7 +17,7 @@ from ._aio_held import AsyncHeld
 from ._arguments import c_string, text, wait_ms
 from ._client import lock_request, open_native
 from ._entered import Entered
-from ._ffi import EVENT_DONE, EVENT_LOST, HELD, OK, Event, Native, Request
+from ._ffi import EVENT_DONE, EVENT_LOST, HELD, MAX_OPERATIONS, OK, Event, Native, Request
 from ._inspection import Inspection
 from ._lost import AsyncLost
 from ._session import Session
@@ -32,18 +32,47 @@ R = TypeVar("R")
 _Result = AsyncHeld | RedlockError | None
 
 
+class Operation:
+    """What one task awaits: an acquire, a renewal or a release.
+
+    Attributes:
+        record: as C wants it.
+        name: of the lock, for an acquire.
+        number: of its event; 0 until it is submitted.
+        request: what record refers to, to be kept.
+        future: resolved by the reader.
+    """
+
+    __slots__ = ("future", "name", "number", "record", "request")
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        record: bytes,
+        name: str = "",
+        request: Request | None = None,
+    ) -> None:
+        self.record = record
+        self.name = name
+        self.request = request
+        self.number = 0
+        self.future: asyncio.Future[_Result] = loop.create_future()
+
+
 class LoopSession(Session):
     """The session of an AsyncClient: everything happens in one event loop, without a thread.
 
     Every operation is submitted and awaits a future, which the reader of the C client's
-    descriptor resolves.
+    descriptor resolves. One that comes while others are under way is gathered, with what else this
+    turn of the loop brings, and submitted by the same call to C: such a call costs more than all
+    that Python does for an operation. Who is alone is not held up.
     """
 
     def __init__(self, native: Native) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._fd = -1
-        # By operation: its future, and for an acquire the name of the lock.
-        self._pending: dict[int, tuple[asyncio.Future[_Result], str]] = {}
+        self._pending: dict[int, Operation] = {}  # by number
+        self._gathered: list[Operation] = []  # to be submitted in this turn of the loop
         # Events of the last drain that are still to be handled, with their places there.
         self._batch: deque[tuple[int, Event]] = deque()
         self._closing: asyncio.Future[None] | None = None
@@ -65,51 +94,83 @@ class LoopSession(Session):
         """Acquires; None if the request is to try and another holds the lock."""
         loop = self.require_loop()
         self.require_open()
-        frame = _ffi.frame()
-        status = self.native.submit_acquire(request, frame)
-        if status:
-            raise frame.error(status)
-        operation = frame.number
-        _ffi.recycle(frame)
-        future: asyncio.Future[_Result] = loop.create_future()
-        self._pending[operation] = future, name
+        operation = Operation(loop, request.operation, name, request)
+        self._submit(loop, operation)
         try:
-            result = await future
+            result = await operation.future
         except asyncio.CancelledError:
-            await self._withdraw(loop, operation, future)
+            await self._withdraw(loop, operation)
             raise
         if isinstance(result, RedlockError):
             raise result
         return result
 
-    async def outcome(self, loop: asyncio.AbstractEventLoop, operation: int) -> None:
-        """Awaits the end of a renewal or release that was just submitted."""
-        future: asyncio.Future[_Result] = loop.create_future()
-        self._pending[operation] = future, ""
-        result = await future
+    def renew(self, handle: int, ttl_ms: int) -> Operation:
+        """Begins to renew a hold."""
+        loop = self.require_loop()
+        operation = Operation(loop, _ffi.renewal(handle, ttl_ms))
+        self._submit(loop, operation)
+        return operation
+
+    def release(self, handle: int) -> Operation:
+        """Begins to release a hold."""
+        loop = self.require_loop()
+        operation = Operation(loop, _ffi.ending(handle))
+        self._submit(loop, operation)
+        return operation
+
+    async def outcome(self, operation: Operation) -> None:
+        """Awaits the end of a renewal or release."""
+        result = await operation.future
         if isinstance(result, RedlockError):
             raise result
 
-    async def _withdraw(
-        self,
-        loop: asyncio.AbstractEventLoop,
-        operation: int,
-        future: asyncio.Future[_Result],
-    ) -> None:
+    def cancel(self, operation: Operation) -> None:
+        """Cancels a renewal."""
+        if operation.number:
+            self.native.cancel(operation.number)
+        elif operation in self._gathered:
+            self._gathered.remove(operation)
+
+    async def _withdraw(self, loop: asyncio.AbstractEventLoop, operation: Operation) -> None:
         """After the caller was cancelled: leaves neither a lock nor an operation behind."""
-        if not future.cancelled():
-            result = future.result()  # it came in just before
-        elif operation in self._pending:
+        if not operation.future.cancelled():
+            result = operation.future.result()  # it came in just before
+        elif operation.number in self._pending:
             # Awaits the end of the operation, which comes at once, so that no lock comes in
             # when the loop is gone. If that is cancelled too, the reader releases what comes.
-            future = loop.create_future()
-            self._pending[operation] = future, self._pending[operation][1]
-            self.native.cancel(operation)
-            result = await future
-        else:
-            return  # the reader saw it end
+            operation.future = loop.create_future()
+            self.native.cancel(operation.number)
+            result = await operation.future
+        else:  # the reader saw it end, or it was never submitted
+            self.cancel(operation)
+            return
         if isinstance(result, AsyncHeld):
             result._discard()
+
+    def _submit(self, loop: asyncio.AbstractEventLoop, operation: Operation) -> None:
+        gathered = self._gathered
+        gathered.append(operation)
+        if len(gathered) == MAX_OPERATIONS or (not self._pending and len(gathered) == 1):
+            self._submit_gathered()
+        elif len(gathered) == 1:
+            loop.call_soon(self._submit_gathered)
+
+    def _submit_gathered(self) -> None:
+        gathered, self._gathered = self._gathered, []
+        if not gathered or self.closed:
+            return
+        try:
+            first = self.native.submit([operation.record for operation in gathered])
+        except RedlockError as error:
+            for operation in gathered:
+                if not operation.future.done():
+                    operation.future.set_result(error)
+            return
+        pending = self._pending
+        for number, operation in enumerate(gathered, first):
+            operation.number = number
+            pending[number] = operation
 
     async def in_thread(self, function: Callable[[], R]) -> R:
         """Runs a blocking call of the C client."""
@@ -124,10 +185,11 @@ class LoopSession(Session):
         try:
             while batch and not self.closed:  # a callback may close it
                 at, event = batch.popleft()
-                if event.kind == EVENT_DONE:
+                kind = event[4]
+                if kind == EVENT_DONE:
                     self._done(at, event)
-                elif event.kind == EVENT_LOST:
-                    self.lose(event.handle, self.native.message(at))
+                elif kind == EVENT_LOST:
+                    self.lose(event[1], self.native.message(at))
                 else:
                     logger.warning("%s", self.native.message(at))
         finally:
@@ -136,13 +198,15 @@ class LoopSession(Session):
                 self._loop.call_soon(_on_readable, weakref.ref(self))
 
     def _done(self, at: int, event: Event) -> None:
-        operation, handle, fence, _, _, status, _, _ = event
-        future, name = self._pending.pop(operation, (None, ""))
+        number, handle, fence, _, _, status, _, _ = event
+        operation = self._pending.pop(number, None)
+        future = operation.future if operation is not None else None
         try:
-            if future is None or future.done():
+            if operation is None or future is None or future.done():
                 if handle:
                     self.dispose(handle)
             elif status == OK:
+                name = operation.name
                 held = AsyncHeld(self, handle, name, fence, AsyncLost()) if handle else None
                 future.set_result(held)
             elif status == HELD:
@@ -170,10 +234,11 @@ class LoopSession(Session):
 
     def _finish(self, reason: str, loop: asyncio.AbstractEventLoop) -> None:
         holds = self._end(reason)
-        pending, self._pending = self._pending, {}
+        waiting = [*self._pending.values(), *self._gathered]
+        self._pending, self._gathered = {}, []
         if self._loop is not None:
             if self._loop.is_closed():
-                pending = {}  # nothing runs there any more
+                waiting = []  # nothing runs there any more
             else:
                 self._loop.remove_reader(self._fd)
         # Before anybody is told: who closes in the body of a lock is cancelled by its loss.
@@ -181,9 +246,9 @@ class LoopSession(Session):
             self._closing = loop.run_in_executor(None, self.native.close)
         except RuntimeError:  # the executor is shut down
             self.native.close()
-        for future, _ in pending.values():
-            if not future.done():
-                future.set_result(Closed(reason))
+        for operation in waiting:
+            if not operation.future.done():
+                operation.future.set_result(Closed(reason))
         for held in holds:
             held.lost._notify(reason)
 
@@ -194,7 +259,7 @@ class LoopSession(Session):
 
     def _after_fork(self) -> None:
         # The loop's selector is shared with the parent: the reader must not be removed from it.
-        self._pending = {}
+        self._pending, self._gathered = {}, []
         super()._after_fork()
 
     def __del__(self) -> None:

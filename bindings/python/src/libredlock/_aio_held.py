@@ -47,15 +47,14 @@ class AsyncHeld(BaseHeld[AsyncLost]):
         """
         ttl_ms = duration_ms("ttl", ttl)
         handle = self._require_kept()
-        loop = self._session.require_loop()
-        operation = self._session.native.submit_renew(handle, ttl_ms)
+        operation = self._session.renew(handle, ttl_ms)
         try:
-            await self._session.outcome(loop, operation)
+            await self._session.outcome(operation)
         except LockLost as error:
             self._session.lose(handle, str(error))
             raise
         except asyncio.CancelledError:
-            self._session.native.cancel(operation)
+            self._session.cancel(operation)
             raise
 
     async def release(self) -> None:
@@ -69,16 +68,19 @@ class AsyncHeld(BaseHeld[AsyncLost]):
         """
         try:
             handle = self._require_kept()
-            loop = self._session.require_loop()
+            operation = self._session.release(handle)
         except (Closed, LockLost):
             self._discard()
             raise
-        operation = self._session.native.submit_release(handle)
         self._freed()
         try:
-            await self._session.outcome(loop, operation)
+            await self._session.outcome(operation)
         except LockLost as error:
             self._lost._notify(str(error))
+            raise
+        except InvalidUse:  # more is under way than C allows: the hold is what it was
+            self._handle = handle
+            self._session.grip(self, handle)
             raise
 
     async def __aenter__(self) -> AsyncHeld:

@@ -7,8 +7,17 @@ client does.
 from __future__ import annotations
 
 import struct
-from ctypes import byref, c_char_p, c_int, c_size_t, c_uint64, create_string_buffer, sizeof
-from typing import Any, Final, NamedTuple
+from ctypes import (
+    addressof,
+    byref,
+    c_char_p,
+    c_int,
+    c_size_t,
+    c_uint64,
+    create_string_buffer,
+    sizeof,
+)
+from typing import Any, Final
 
 from ._abi import CEvent, CInspection, COptions, CRequest, LongError, library
 from ._inspection import Holder, Inspection
@@ -25,34 +34,40 @@ EVENT_DONE: Final = 0
 EVENT_LOST: Final = 1
 EVENT_HEALTH: Final = 2
 
+SUBMIT_ACQUIRE: Final = 0
+SUBMIT_RENEW: Final = 1
+SUBMIT_RELEASE: Final = 2
+MAX_OPERATIONS: Final = 256
+
 _KINDS: Final = ("mutex",)
 _DRAIN_CAPACITY: Final = 128
 _POOL_MAX: Final = 64
 
 
-# Everything of an event before its message; "=" packs as the compiler does here, since all fields
-# are aligned by themselves.
-_EVENT_HEAD: Final = struct.Struct("=QQQqiiiI")
-_EVENT_SIZE: Final = sizeof(CEvent)
+# redlock_event but for its message, and redlock_operation. "=" packs as the compiler does here,
+# since all fields are aligned by themselves.
+_EVENT: Final = struct.Struct("=QQQqiiiI1024x")
+_OPERATION: Final = struct.Struct("=QQqII")
+
+# A drained event: id, handle, fence, remaining_ms, kind, status, node, reserved. Its message is
+# read only when it is asked for.
+Event = tuple[int, int, int, int, int, int, int, int]
 
 
-class Event(NamedTuple):
-    """A drained event. Its message is read only when it is asked for."""
+def renewal(handle: int, ttl_ms: int) -> bytes:
+    """The operation that renews a hold."""
+    return _OPERATION.pack(0, handle, ttl_ms, SUBMIT_RENEW, 0)
 
-    id: int
-    handle: int
-    fence: int
-    remaining_ms: int
-    kind: int
-    status: int
-    node: int
-    reserved: int
+
+def ending(handle: int) -> bytes:
+    """The operation that releases a hold."""
+    return _OPERATION.pack(0, handle, 0, SUBMIT_RELEASE, 0)
 
 
 class Request:
     """Which lock, and how, as C wants it. Immutable, so that any number of calls can share it."""
 
-    __slots__ = ("_fields", "_struct", "ref")
+    __slots__ = ("_fields", "_struct", "operation", "ref")
 
     def __init__(
         self, name: bytes, *, metadata: bytes = b"", wait_ms: int = 0, **fields: int
@@ -66,6 +81,8 @@ class Request:
             **self._fields,
         )
         self.ref = byref(self._struct)
+        # The operation that acquires it; good for as long as this object lives.
+        self.operation = _OPERATION.pack(addressof(self._struct), 0, 0, SUBMIT_ACQUIRE, 0)
 
     @property
     def counts(self) -> bool:
@@ -160,8 +177,8 @@ class Native:
         self._inspect = functions.redlock_inspect
         self._force_release = functions.redlock_force_release
         self._submit_acquire = functions.redlock_submit_acquire
-        self._submit_renew = functions.redlock_submit_renew
         self._submit_release = functions.redlock_submit_release
+        self._submit = functions.redlock_submit
         self._cancel = functions.redlock_cancel
         self._remaining_ms = functions.redlock_remaining_ms
         self._fence = functions.redlock_fence
@@ -169,6 +186,7 @@ class Native:
         self._fd = functions.redlock_fd
         self._drain = functions.redlock_drain
         self._events: Any = None
+        self._event_bytes = memoryview(b"")
         self._event_count = c_size_t()
         self._event_count_ref = byref(self._event_count)
 
@@ -240,25 +258,17 @@ class Native:
         )
         return status
 
-    def submit_renew(self, handle: int, ttl_ms: int) -> int:
-        """Begins to renew and returns the id."""
+    def submit(self, operations: list[bytes]) -> int:
+        """Begins up to MAX_OPERATIONS and returns the id of the first; the others' follow it."""
         used = frame()
-        status = self._submit_renew(handle, ttl_ms, used.number_ref, used.error_ref)
+        status = self._submit(
+            self._client, b"".join(operations), len(operations), used.number_ref, used.error_ref
+        )
         if status:
             raise used.error(status)
-        operation = used.number
+        first = used.number
         recycle(used)
-        return operation
-
-    def submit_release(self, handle: int) -> int:
-        """Frees the handle, begins to release and returns the id."""
-        used = frame()
-        status = self._submit_release(handle, used.number_ref, used.error_ref)
-        if status:
-            raise used.error(status)
-        operation = used.number
-        recycle(used)
-        return operation
+        return first
 
     def dispose(self, handle: int) -> None:
         """Releases and frees a handle that nobody wants, whatever comes of it."""
@@ -302,12 +312,11 @@ class Native:
         """Events that wait, though not more than a batch. For one thread at a time."""
         if self._events is None:
             self._events = (CEvent * _DRAIN_CAPACITY)()
+            self._event_bytes = memoryview(self._events).cast("B")
         events = self._events
         if self._drain(self._client, events, _DRAIN_CAPACITY, self._event_count_ref, None):
             return []  # closed: close() has told everybody
-        unpack, size = _EVENT_HEAD.unpack_from, _EVENT_SIZE
-        count = self._event_count.value
-        return [Event._make(unpack(events, at * size)) for at in range(count)]
+        return list(_EVENT.iter_unpack(self._event_bytes[: self._event_count.value * _EVENT.size]))
 
     def message(self, index: int) -> str:
         """The message of an event of the last drain, by its place there."""

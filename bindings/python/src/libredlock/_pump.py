@@ -165,10 +165,11 @@ class ThreadSession(Session):
             if self.closed:
                 return
             for at, event in enumerate(self.native.drain()):
-                if event.kind == EVENT_DONE:
+                _, handle, _, _, kind, _, _, _ = event
+                if kind == EVENT_DONE:
                     self._done(at, event)
-                elif event.kind == EVENT_LOST:
-                    losses.append((event.handle, self.native.message(at)))
+                elif kind == EVENT_LOST:
+                    losses.append((handle, self.native.message(at)))
                 else:
                     warnings.append(self.native.message(at))
             # Before the holds are looked up: one that is not there yet will see it.
@@ -180,16 +181,17 @@ class ThreadSession(Session):
             logger.warning("%s", warning)
 
     def _done(self, at: int, event: Event) -> None:
-        waiter = self._waiters.pop(event.id, None)
+        operation, handle, fence, _, _, status, _, _ = event
+        waiter = self._waiters.pop(operation, None)
         if waiter is None or waiter.abandoned:
-            if event.handle:
-                self.dispose(event.handle)
-        elif event.status == OK:
-            waiter.result = Held(self, event.handle, waiter.name, event.fence, Lost())
-        elif event.status == HELD:
+            if handle:
+                self.dispose(handle)
+        elif status == OK:
+            waiter.result = Held(self, handle, waiter.name, fence, Lost())
+        elif status == HELD:
             waiter.result = AcquireTimeout(f"lock {waiter.name!r} is held by another")
         else:
-            waiter.result = from_status(event.status, self.native.message(at))
+            waiter.result = from_status(status, self.native.message(at))
         if waiter is not None:
             waiter.gate.open()
 
