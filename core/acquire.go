@@ -19,10 +19,13 @@ type hold struct {
 	// While it waits.
 	attempts    int
 	beats       int
+	yielded     bool     // before its first attempt
+	paused      bool     // it was pausing when it gave up
 	attempt     *attempt // the one in flight, then the one that won
 	limited     bool     // Wait is not 0
 	limit       Time     // of the wait
 	next        Time     // attempt, while pausing
+	policy      bool     // the caller has said how to poll
 	retryDelay  Duration // before it: so long,
 	retryJitter Duration // and up to this longer
 	maxTries    int      // 0: as many as the limit allows
@@ -46,15 +49,16 @@ type hold struct {
 // attempt asks every node for the lock, with a token of its own.
 type attempt struct {
 	round
-	hold    *hold
-	token   string
-	begun   Time
-	slot    string // of a semaphore: on several nodes the one that is proposed; "" until it is known
-	fence   int64  // what a quorum agrees on
-	grants  []grant
-	placed  bool     // it may have a place in the queue
-	turn    int64    // what the script said of that place last: see refusal() in queue.lua
-	cleanup *cleanup // once it did not win, or the hold has ended
+	hold     *hold
+	token    string
+	begun    Time
+	slot     string // of a semaphore: on several nodes the one that is proposed; "" until it is known
+	fence    int64  // what a quorum agrees on
+	grants   []grant
+	disputed bool     // nobody seems to have a quorum of what it was refused
+	placed   bool     // it may have a place in the queue
+	turn     int64    // what the script said of that place last: see refusal() in queue.lua
+	cleanup  *cleanup // once it did not win, or the hold has ended
 
 	oneVote  [1]vote
 	oneGrant [1]grant
@@ -93,6 +97,7 @@ func (m *Machine) acquire(e *Acquire) {
 	}
 	h.limited = e.Wait != 0
 	h.maxTries = e.Retry.MaxTries
+	h.policy = e.Retry.Delay != 0
 	h.retryDelay, h.retryJitter = cmp.Or(e.Retry.Delay, retryDelay), cmp.Or(e.Retry.Jitter, e.Retry.Delay, retryDelay)
 	h.autoRenew = e.AutoRenew != Off
 	h.maxHold = e.MaxHold
@@ -191,7 +196,8 @@ func (m *Machine) attempt(h *hold) {
 	h.attempts++
 	h.attempt = a
 	if c := m.contests[h.lock.id()]; c != nil && h.contends() {
-		clear(c.free)
+		c.missed = false
+		c.forgetFreed()
 	}
 	m.ask(&a.round, a, a, h.lock.kind.scripts.Acquire, m.attemptCommand(h, a))
 }
@@ -232,6 +238,7 @@ func (a *attempt) answered(m *Machine, c *call, v vote, values []Value) {
 	switch {
 	case a.cleanup != nil:
 		a.cleanup.settled(m, c.node, v.answer == yes || a.placed)
+		m.learn(a, c.node, v)
 	case a.hold.state == held:
 		m.extend(a.hold)
 		if r := a.hold.renewal; r != nil {
@@ -270,7 +277,7 @@ func (a *attempt) settle(m *Machine, c *call, v vote, values []Value) vote {
 			a.turn = told[1].Int
 		}
 		if told, ok := integers(values, 3); ok && len(values) >= 4 && values[3].IsString {
-			g.turn, g.rivals, g.holder = told[1].Int, told[2].Int, values[3].Str
+			g.turn, g.rivals, g.holder = told[1].Int, min(told[2].Int, MaxWaiters), values[3].Str
 		}
 		if len(values) == 5 && values[4].IsString {
 			g.slots = values[4].Str
@@ -337,6 +344,9 @@ func (m *Machine) hold(h *hold, deadline Time) {
 		h.most = m.now.add(h.maxHold)
 	}
 	h.deadline = min(deadline, h.most)
+	if h.yielded && h.attempts == 1 {
+		m.yieldedInVain(h)
+	}
 	m.answerAcquire(h, Outcome{Status: OK, Token: a.token, Fence: a.fence, Slot: slotNumber(a.slot), Deadline: h.deadline})
 	m.planRenewal(h)
 }

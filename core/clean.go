@@ -193,9 +193,10 @@ func (m *Machine) told(c *cleanup, answered *call, values []Value) {
 	if !ok {
 		return // nobody was to hear of it
 	}
-	m.yield(c.attempt.hold.lock.id(), heard[0].Int, Duration(m.now-answered.sent))
+	m.yield(c.attempt.hold.lock.id(), answered.node, heard[0].Int, Duration(m.now-answered.sent))
 	n, mute := &m.nodes[answered.node], len(values) == 2 && values[1].IsString
-	if mute && !n.mute {
+	if mute && !n.muteTold {
+		n.muteTold = true
 		m.notice(Notice{Kind: NoticeHealth, Node: answered.node, Cause: "a release can't be published, so that waiters find it out up to a second later: " + values[1].Str})
 	}
 	n.mute = mute

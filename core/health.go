@@ -14,6 +14,7 @@ func (m *Machine) connected(e *Connected) {
 	n := &m.nodes[e.Node]
 	before := n.facts
 	n.facts = e.Facts
+	n.muteTold, n.deafTold = false, false
 	n.tooOld = olderThan(e.Facts.Version, 6, 2)
 	warn := func(node int, now, was bool, cause string) {
 		if now && !was {

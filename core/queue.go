@@ -18,6 +18,7 @@ import (
 // queue is what a machine knows of its waiters.
 type queue struct {
 	client    string              // names this client in places and on its channel; "" before the first waiter
+	phase     Duration            // of its beats
 	listening bool                // to the channel
 	lines     map[lockID]*line    // by lock
 	places    map[string]*attempt // those that may have a place, by token
@@ -42,13 +43,15 @@ func (h *hold) waitsInLine() bool { return h.takesPlace() || h.contends() }
 func (m *Machine) line(h *hold, e *Acquire) {
 	if m.queue.client == "" && h.takesPlace() {
 		m.queue.client = script.Digest("libredlock client " + string(e.Seed[:]))[:secretBytes]
+		m.queue.phase = h.jitter(0, beatMost)
 	}
 	l := m.queue.lines[h.lock.id()]
 	if l == nil {
 		m.queue.lines[h.lock.id()] = &line{holds: []*hold{h}}
-		if y := m.yields[h.lock.id()]; y != nil && h.contends() && y.timer.at < h.limit {
+		if until := m.yieldsTo(h); until != 0 {
 			m.move(h, yielded)
-			h.next = y.timer.at
+			h.yielded = true
+			h.next = until
 			m.schedule(h)
 			return
 		}
@@ -95,7 +98,11 @@ func (m *Machine) leaveLine(h *hold, o Outcome) {
 		m.failTogether(h, o)
 		return
 	}
-	if next := l.holds[0]; next.state == behind {
+	switch next := l.holds[0]; {
+	case next.state != behind:
+	case h.paused && h.contends():
+		m.promote(next, h)
+	default:
 		next.lastFailure = h.lastFailure
 		if o.Status == OK {
 			next.lastFailure = heldByAnother()
@@ -116,7 +123,7 @@ func (m *Machine) endLine(h *hold) {
 // bears nodes that fail until then.
 func (m *Machine) failTogether(h *hold, o Outcome) {
 	l := m.queue.lines[h.lock.id()]
-	m.endLine(h)
+	delete(m.queue.lines, h.lock.id())
 	var rest []*hold
 	for _, next := range l.holds {
 		switch {
@@ -128,12 +135,14 @@ func (m *Machine) failTogether(h *hold, o Outcome) {
 			m.answerAcquire(next, o)
 		}
 	}
-	if len(rest) > 0 {
-		m.queue.lines[h.lock.id()] = &line{holds: rest}
-		rest[0].lastFailure = h.lastFailure
-		m.move(rest[0], due)
-		m.attempt(rest[0])
+	if len(rest) == 0 {
+		m.endLine(h)
+		return
 	}
+	m.queue.lines[h.lock.id()] = &line{holds: rest}
+	rest[0].lastFailure = h.lastFailure
+	m.move(rest[0], due)
+	m.attempt(rest[0])
 }
 
 // bequeath leaves the place of an acquire that gives up to the next in line, if that one wants the same. It tells whether it does.
@@ -180,13 +189,14 @@ const (
 	turnPoll = 2 // it is the first, and the holder hands over to nobody
 )
 
-// planBeat sets the time of the next beat. All places of a client that have the same period beat at the same time.
+// planBeat sets the time of the next beat. All places of a client that have the same period beat at the same time, and clients
+// that have the same clock do not.
 func (m *Machine) planBeat(h *hold) {
 	a := h.attempt
 	period := h.lock.beatPeriod()
 	h.beats++
 	h.next = m.now.add(period)
-	h.next -= h.next % Time(period)
+	h.next -= (h.next + Time(m.queue.phase)) % Time(period)
 	if h.next <= m.now {
 		h.next = m.now.add(period)
 	}
@@ -298,8 +308,13 @@ func (m *Machine) dropped(e *Dropped) {
 	if key, ok := strings.CutPrefix(e.Channel, releasedChannel); ok {
 		m.hears(e.Node, key, false)
 	}
-	if e.Node >= 0 && e.Node < len(m.nodes) && denies(e.Cause) && !m.nodes[e.Node].deaf {
-		m.nodes[e.Node].deaf = true
+	if e.Node >= 0 && e.Node < len(m.nodes) && denies(e.Cause) {
+		n := &m.nodes[e.Node]
+		n.deaf = true
+		if n.deafTold {
+			return
+		}
+		n.deafTold = true
 		m.notice(Notice{Kind: NoticeHealth, Node: e.Node, Cause: "releases can't be listened to, so that this client finds them out up to a second later: " + e.Cause})
 	}
 }

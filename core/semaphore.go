@@ -12,9 +12,9 @@ import (
 
 // propose chooses the slot that the next attempt asks for.
 func (m *Machine) propose(h *hold) string {
-	if c := m.contests[h.lock.id()]; c != nil && c.freed != "" && h.contends() {
-		slot, err := strconv.Atoi(c.freed)
-		c.freed = ""
+	if c := m.contests[h.lock.id()]; c != nil && c.slot != "" && h.contends() {
+		slot, err := strconv.Atoi(c.slot)
+		c.slot = ""
 		if err == nil && slot >= 0 && slot < h.lock.permits {
 			return strconv.Itoa(slot)
 		}
@@ -49,14 +49,6 @@ func (a *attempt) freeSlots() (slots []int) {
 		}
 	}
 	return slots
-}
-
-// disputed tells whether nobody may have a quorum of what an attempt was refused: of the lock, or of some slot.
-func (a *attempt) disputed(holders []string) bool {
-	if a.hold.lock.kind.slots {
-		return len(a.freeSlots()) > 0
-	}
-	return !sameQuorum(holders)
 }
 
 // proposeAnother lets a try ask for another slot, if one may be free. It tells whether it does.

@@ -33,6 +33,7 @@ const (
 	placed                   // it can't win now, but waits for its turn
 	yielded                  // this client has just released it, and others wait
 	displaced                // its place is gone
+	promoted                 // the one before it gave up between two attempts
 	inherited                // the one before it gave up and left it the place
 	due                      // time for the next attempt
 	failed                   // the request ends without a lock
@@ -43,7 +44,7 @@ const (
 	triggerCount
 )
 
-var triggerNames = [triggerCount]string{"granted", "split", "refused", "preceded", "placed", "yielded", "displaced", "inherited", "due", "failed", "expired", "taken", "closed", "released"}
+var triggerNames = [triggerCount]string{"granted", "split", "refused", "preceded", "placed", "yielded", "displaced", "promoted", "inherited", "due", "failed", "expired", "taken", "closed", "released"}
 
 type transition struct {
 	from state
@@ -61,6 +62,7 @@ var transitions = []transition{
 	{asking, failed, ended},
 	{behind, due, asking},
 	{behind, inherited, queued},
+	{behind, promoted, pausing},
 	{behind, failed, ended},
 	{queued, granted, held},
 	{queued, displaced, asking},

@@ -34,7 +34,9 @@ type node struct {
 	tooOld bool   // a server without what the scripts need
 	unfit  string // why its answers don't count; "" if they do
 	mute   bool   // it let no release be published the last time
-	deaf   bool   // it lets this client listen to nothing
+	deaf   bool   // it let this client not listen the last time
+	// That has been told, since the last new connection.
+	muteTold, deafTold bool
 }
 
 // owner is what a request belongs to.

@@ -27,7 +27,11 @@ func (m *Machine) loseAttempt(h *hold, failure Outcome) {
 
 // pause is how long to wait before the next attempt.
 func (m *Machine) pause(h *hold, failure Outcome) Duration {
-	if failure.Status == Unavailable {
+	contention := failure.Status == Held
+	if t := count(h.attempt.votes); h.contends() && failure.Status == Unavailable && t.no > 0 && t.yes+t.no >= quorum(t.nodes()) {
+		contention = true // enough nodes are there
+	}
+	if failure.Status == Unavailable && !contention {
 		if h.backoff == 0 {
 			h.badSince = m.now
 		}
@@ -35,12 +39,12 @@ func (m *Machine) pause(h *hold, failure Outcome) Duration {
 		return h.jitter(h.backoff/2, h.backoff)
 	}
 	h.backoff = 0
-	if h.contends() && failure.Status == Held {
+	if h.contends() && contention {
 		return m.contend(h)
 	}
 	pause := h.jitter(h.retryDelay, h.retryDelay+h.retryJitter)
 	for _, g := range h.attempt.grants {
-		if g.retryIn > 0 { // the holder's key expires then
+		if g.retryIn > 0 && !h.policy { // the holder's key expires then
 			pause = min(pause, g.retryIn+h.jitter(0, 2*Millisecond))
 		}
 	}
@@ -84,6 +88,8 @@ func (h *hold) giveUp(m *Machine, status Status, message string) {
 // stopWaiting cleans up what an acquire that ends has under way.
 func (m *Machine) stopWaiting(h *hold) {
 	switch h.state {
+	case pausing:
+		h.paused = true
 	case asking, raising:
 		m.abandon(h.attempt)
 	case queued:

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -53,7 +54,7 @@ func (n *node) watched(conn net.Conn) net.Conn {
 // socket is a connection whose descriptor somebody wants to know.
 type socket struct {
 	net.Conn
-	fd    int
+	fd    atomic.Int64 // -1 once it is closed
 	watch func(fd int, open bool)
 }
 
@@ -62,11 +63,11 @@ func watch(conn net.Conn, onSocket func(fd int, open bool)) net.Conn {
 	if err != nil {
 		return conn
 	}
-	s := &socket{Conn: conn, fd: -1, watch: onSocket}
-	if raw.Control(func(fd uintptr) { s.fd = int(fd) }) != nil {
+	s := &socket{Conn: conn, watch: onSocket}
+	if raw.Control(func(fd uintptr) { s.fd.Store(int64(fd)) }) != nil {
 		return conn
 	}
-	onSocket(s.fd, true)
+	onSocket(int(s.fd.Load()), true)
 	return s
 }
 
@@ -75,9 +76,8 @@ func (s *socket) SyscallConn() (syscall.RawConn, error) { return s.Conn.(syscall
 
 // Close tells before it closes, since the number may be in use again right after.
 func (s *socket) Close() error {
-	if s.fd >= 0 {
-		s.watch(s.fd, false)
-		s.fd = -1
+	if fd := s.fd.Swap(-1); fd >= 0 {
+		s.watch(int(fd), false)
 	}
 	return s.Conn.Close()
 }

@@ -9,5 +9,5 @@ if holder then
   redis.call("DEL", KEYS[1])
 end
 local ok, next = pcall(hand_over)
-if holder and not (ok and next) then tell(RELEASED .. KEYS[1], "mutex") end
+if holder and not (ok and next) then tell(RELEASED .. KEYS[1], "mutex " .. name_of(holder)) end
 return {holder and 1 or 2}

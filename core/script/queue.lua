@@ -17,8 +17,10 @@ local HANDED_OVER_MOST = 3000 -- ms that a hand-over lives until it is confirmed
 local PLACE_MOST = 3000000    -- µs that a place lives without being heard of
 local QUEUE_KEEP = 60000      -- ms that the queue's keys outlive the last that was heard of it
 
--- Before a lock's key: the channel where a release is published that hands over to nobody.
+-- Before a lock's key: the channel where a release is published that hands over to nobody, and what names its holder there and in
+-- refusals.
 local RELEASED = "redlock:released:"
+local function name_of(holder) return string.sub(redis.sha1hex(holder), 1, 16) end
 
 -- The random part of a token. Its digest is what the holder is forced by.
 local SECRET = "^rl[01]:(......................):"
@@ -146,5 +148,5 @@ local function refusal(token, holder, name, left)
   end
   if queue then return {0, left, turn} end
   local listening = redis.pcall("PUBSUB", "NUMSUB", RELEASED .. KEYS[1])
-  return {0, left, turn, listening[2] or 1, string.sub(redis.sha1hex(name or holder), 1, 16)}
+  return {0, left, turn, listening[2] or 1, name_of(name or holder)}
 end

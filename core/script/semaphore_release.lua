@@ -13,7 +13,7 @@ local heard
 if queue then
   pcall(serve)
 elseif held and string.sub(token, 1, 4) == "rl1:" then
-  heard = tell(RELEASED .. KEYS[1], kind)
+  heard = tell(RELEASED .. KEYS[1], kind .. " " .. held)
 end
 if not held then return {code} end
 return {1, heard or denied and 0, denied}

@@ -180,7 +180,7 @@ func (c *call) release(holder entry, held bool) []core.Value {
 	case c.queue != "":
 		c.tryToHandOver()
 	case held && tells(holder.text):
-		return integers(script.Yes, c.publishRelease())
+		return integers(script.Yes, c.publishRelease(holder.text))
 	}
 	return removed(held)
 }
@@ -191,7 +191,7 @@ func (c *call) force(holder entry, held bool) []core.Value {
 	}
 	c.Delete(c.lock)
 	if !c.tryToHandOver() && held {
-		c.publishRelease()
+		c.publishRelease(holder.text)
 	}
 	return removed(held)
 }

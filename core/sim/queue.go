@@ -132,11 +132,14 @@ const releasedChannel = "redlock:released:"
 // tells is whether the release of a holder is told to those who wait.
 func tells(holder string) bool { return strings.HasPrefix(holder, "rl1:") }
 
-func (c *call) publishRelease() (heard int64) {
+// nameOf names a holder in refusals and messages.
+func nameOf(holder string) string { return script.Digest(holder)[:16] }
+
+func (c *call) publishRelease(holder string) (heard int64) {
 	if c.Publish == nil {
 		return 0
 	}
-	return c.Publish(releasedChannel+c.lock, "mutex")
+	return c.Publish(releasedChannel+c.lock, "mutex "+nameOf(holder))
 }
 
 func (c *call) wait(token, sent string, life, ttl int64, keep, client string) {
@@ -167,7 +170,7 @@ func (c *call) refusal(token, holder string) []core.Value {
 		if c.Listening != nil {
 			listening = c.Listening(releasedChannel + c.lock)
 		}
-		return append(integers(script.No, left, turn, listening), core.Value{Str: script.Digest(holder)[:16], IsString: true})
+		return append(integers(script.No, left, turn, listening), core.Value{Str: nameOf(holder), IsString: true})
 	}
 	if first, _, _ := c.first(); first != token {
 		turn = 0

@@ -31,7 +31,7 @@ func TestSim(t *testing.T) {
 	total := runAll(t, *seeds)
 	t.Logf("%d worlds: %d acquisitions, %d losses, %d steps, %d calls", *seeds, total.Acquisitions, total.Losses, total.Steps, total.Calls)
 	t.Logf("%d hand-overs; %.2f beats a second and waiter", total.HandOvers, float64(total.Beats)*1e6/float64(total.Waited))
-	if *seeds >= 1000 {
+	if *seeds >= 4000 {
 		require.Empty(t, total.Coverage.Missing(), "these never happened")
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -91,48 +92,65 @@ func TestTheACLSuffices(t *testing.T) {
 	}
 }
 
-// TestTheACLSufficesForTheQueue: also for waiting, being handed over to, and giving up.
-func TestTheACLSufficesForTheQueue(t *testing.T) {
-	ctx := context.Background()
-	server := testredis.Start(t)
-	args := []any{"ACL", "SETUSER"}
-	for _, right := range rightsOfThePage(t) {
-		args = append(args, right)
+// TestTheACLSufficesForWaiting: also for the queue, being handed over to, and giving up; and for being told of a release.
+func TestTheACLSufficesForWaiting(t *testing.T) {
+	for name, nodes := range map[string]int{"one node": 1, "several": 3} {
+		t.Run(name, func(t *testing.T) {
+			t.Run("mutex", func(t *testing.T) {
+				waitWithTheRights(t, nodes, "mutex", func(c *redlock.Client) *redlock.Lock { return c.Mutex("app:x") })
+			})
+			t.Run("semaphore", func(t *testing.T) {
+				waitWithTheRights(t, nodes, "semaphore", func(c *redlock.Client) *redlock.Lock { return c.Semaphore("app:x", 1) })
+			})
+		})
 	}
-	server.Do(args...)
-	url := strings.Replace(server.URL, "redis://", "redis://locks:secret@", 1)
-	client, err := redlock.Open(ctx, redlock.Config{Nodes: []string{url}})
+}
+
+func waitWithTheRights(t *testing.T, nodes int, kind string, lockOf func(*redlock.Client) *redlock.Lock) {
+	ctx := context.Background()
+	servers := testredis.StartN(t, nodes)
+	urls := testredis.URLs(servers)
+	for i, server := range servers {
+		args := []any{"ACL", "SETUSER"}
+		for _, right := range rightsOfThePage(t) {
+			args = append(args, right)
+		}
+		server.Do(args...)
+		urls[i] = strings.Replace(urls[i], "redis://", "redis://locks:secret@", 1)
+	}
+	client, err := redlock.Open(ctx, redlock.Config{Nodes: urls})
 	require.NoError(t, err)
 	defer client.Close()
-	other, err := redlock.Open(ctx, redlock.Config{Nodes: []string{url}})
+	other, err := redlock.Open(ctx, redlock.Config{Nodes: urls})
 	require.NoError(t, err)
 	defer other.Close()
 
-	for kind, lockOf := range map[string]func(*redlock.Client) *redlock.Lock{
-		"mutex":     func(c *redlock.Client) *redlock.Lock { return c.Mutex("app:x") },
-		"semaphore": func(c *redlock.Client) *redlock.Lock { return c.Semaphore("app:x", 1) },
-	} {
-		t.Run(kind, func(t *testing.T) {
-			own, theirs, queue := lockOf(client), lockOf(other), "{app:x}:redlock:"+kind+":queue:app:x"
-			held, err := own.TryAcquire(ctx)
-			require.NoError(t, err)
-			short, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
-			defer cancel()
-			_, err = theirs.Acquire(short)
-			require.ErrorIs(t, err, redlock.ErrTimeout)
+	held, err := lockOf(client).TryAcquire(ctx)
+	require.NoError(t, err)
+	short, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
+	defer cancel()
+	_, err = lockOf(other).Acquire(short)
+	require.ErrorIs(t, err, redlock.ErrTimeout)
 
-			waited := make(chan error)
-			go func() {
-				next, err := theirs.Acquire(ctx)
-				if err == nil {
-					err = next.Release()
-				}
-				waited <- err
-			}()
-			waiting := func() bool { return server.Do("LLEN", queue) == any(int64(1)) }
-			require.Eventually(t, waiting, 5*time.Second, time.Millisecond)
-			require.NoError(t, held.Release())
-			require.NoError(t, <-waited)
-		})
+	waited := make(chan error)
+	go func() {
+		next, err := lockOf(other).Acquire(ctx)
+		if err == nil {
+			err = next.Release()
+		}
+		waited <- err
+	}()
+	queue, channel := "{app:x}:redlock:"+kind+":queue:app:x", "redlock:released:app:x"
+	require.Eventually(t, func() bool {
+		if nodes == 1 {
+			return servers[0].Do("LLEN", queue) == any(int64(1))
+		}
+		return slices.Equal(servers[0].Do("PUBSUB", "NUMSUB", channel).([]any), []any{channel, int64(1)})
+	}, 5*time.Second, time.Millisecond)
+	require.NoError(t, held.Release())
+	require.NoError(t, <-waited)
+	for _, server := range servers {
+		log := server.Do("ACL", "LOG").([]any)
+		require.Empty(t, log, "scripts ignore what they may not do here, and waiters are told late")
 	}
 }

@@ -37,7 +37,9 @@ const (
 // storm is many processes of all languages that hand one lock over to each other as fast as they can.
 type storm struct {
 	*testing.T
-	server        *testredis.Server
+	server        *testredis.Server // the only one
+	servers       []*testredis.Server
+	limit         time.Duration // of a wait
 	counter, logs string
 	clients       []*stormer
 
@@ -80,7 +82,9 @@ func TestStorm(t *testing.T) {
 	// Python asks once before it waits, which costs a fourth command a hand-over.
 	for language, commands := range map[string]float64{"go": 3.2, "c": 3.2, "python": 4.2} {
 		t.Run("none, in "+language, func(t *testing.T) {
-			s := newStorm(t, slices.DeleteFunc(slices.Clone(all), func(d *drivers.Driver) bool { return drivers.LanguageOf(d.Name) != language }))
+			s := newStorm(t, slices.DeleteFunc(slices.Clone(all), func(d *drivers.Driver) bool { return drivers.LanguageOf(d.Name) != language }),
+				stormClients, testredis.Start(t))
+			s.limit = stuckLimit
 			s.run(func(s *storm) { s.cost(commands) })
 			s.inOrder(s.holds())
 			requireNoKeys(t, stuckLimit, s.server)
@@ -99,32 +103,39 @@ func TestStorm(t *testing.T) {
 		{"the server restarts empty", []string{"LOST", "UNAVAILABLE"}, again(2, (*storm).restart)},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			s := newStorm(t, all)
-			s.allowed = test.allowed
+			s := newStorm(t, all, stormClients, testredis.Start(t))
+			s.allowed, s.limit = test.allowed, stuckLimit
 			s.run(test.trouble)
-			holds := s.holds()
-			s.inOrder(holds)
-			s.nobodyStuck(holds)
-			if !s.anyFailed() { // those may have held it without noting so
-				require.Equal(t, len(holds), s.count(), "lost updates")
-			}
-			requireNoKeys(t, stuckLimit, s.server)
+			s.verdict()
 		})
 	}
 }
 
-func newStorm(t *testing.T, all []*drivers.Driver) *storm {
-	s := &storm{T: t, server: testredis.Start(t), counter: filepath.Join(t.TempDir(), "counter"), logs: t.TempDir()}
+// verdict checks what clients and servers have to show.
+func (s *storm) verdict() {
+	holds := s.holds()
+	s.inOrder(holds)
+	s.nobodyStuck(holds)
+	if !s.anyFailed() { // those may have held it without noting so
+		require.Equal(s, len(holds), s.count(), "lost updates")
+	}
+	requireNoKeys(s, s.limit, s.servers...)
+}
+
+func newStorm(t *testing.T, all []*drivers.Driver, clients int, servers ...*testredis.Server) *storm {
+	s := &storm{T: t, server: servers[0], servers: servers, counter: filepath.Join(t.TempDir(), "counter"), logs: t.TempDir()}
 	require.NoError(t, os.WriteFile(s.counter, make([]byte, 8), 0o600))
 	for i, driver := range all {
-		for j := range stormClients {
+		for j := range clients {
 			s.clients = append(s.clients, &stormer{driver: driver, name: fmt.Sprintf("%d.%d %s", i, j, filepath.Base(t.Name()))})
 		}
 	}
-	s.each(func(c *stormer) {
-		// Patient, so that many processes on a small machine are slow and not unavailable.
-		s.ok(c, "open", field("node", s.server.URL), field("node_timeout_ms", "1500"))
-	})
+	// Patient, so that many processes on a small machine are slow and not unavailable.
+	options := []line.Field{field("node_timeout_ms", "1500")}
+	for _, server := range servers {
+		options = append(options, field("node", server.URL))
+	}
+	s.each(func(c *stormer) { s.ok(c, "open", slices.Clone(options)...) })
 	return s
 }
 
@@ -187,7 +198,7 @@ func (s *storm) hammer(c *stormer, seconds int) bool {
 	call := c.request("hammer", field("kind", "mutex"), field("name", stormName), field("counter", s.counter),
 		field("ttl_ms", fmt.Sprint(stormTTL.Milliseconds())), field("seconds", fmt.Sprint(seconds)),
 		field("log", log))
-	reply, err := c.driver.Await(call, time.Duration(seconds)*time.Second+2*stuckLimit)
+	reply, err := c.driver.Await(call, time.Duration(seconds)*time.Second+2*s.limit)
 	if !assert.NoError(s, err) {
 		return false
 	}
@@ -203,8 +214,8 @@ func (s *storm) hammer(c *stormer, seconds int) bool {
 // goOn waits until the lock was held some more times.
 func (s *storm) goOn(more int) {
 	before := s.count()
-	for deadline := time.Now().Add(stuckLimit); s.count() < before+more; time.Sleep(time.Millisecond) {
-		if !assert.True(s, time.Now().Before(deadline), "only %d holds in %v", s.count()-before, stuckLimit) {
+	for deadline := time.Now().Add(s.limit); s.count() < before+more; time.Sleep(time.Millisecond) {
+		if !assert.True(s, time.Now().Before(deadline), "only %d holds in %v", s.count()-before, s.limit) {
 			return
 		}
 	}
@@ -294,7 +305,7 @@ func (s *storm) nobodyStuck(holds []interval) {
 		}
 	}
 	s.Logf("%d holds of %d clients, the longest wait was %v; %d hammers ended early", len(holds), len(s.clients), longest, failed)
-	require.LessOrEqual(s, longest, stuckLimit)
+	require.LessOrEqual(s, longest, s.limit)
 }
 
 // count reads the counter that nothing but the lock protects.

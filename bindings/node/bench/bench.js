@@ -1,5 +1,5 @@
 /**
- * What a lock costs: acquire + release of an uncontended lock, beside the bare client sending the same scripts and beside
+ * What a lock costs: acquire + release of an uncontended lock, beside the bare client sending the same commands and beside
  * other libraries, on one redis-server that this starts.
  *
  *     node bench/bench.js [rounds [milliseconds]]
@@ -54,7 +54,7 @@ async function run(pairOf, callers) {
 
 function show(callers, times) {
   console.log(`\n${callers} caller${callers > 1 ? "s" : ""}, µs a pair (${rounds} rounds of ${milliseconds} ms)`);
-  const limit = { ioredis: times["ioredis, the same scripts"], "node-redis": times["node-redis, the same scripts"] };
+  const limit = { ioredis: times["ioredis, the same commands"], "node-redis": times["node-redis, the same commands"] };
   const rows = Object.entries(times).map(([name, list]) => {
     const ratio = (base) => median(list.map((time, round) => time / base[round])).toFixed(2);
     return {

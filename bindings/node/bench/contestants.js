@@ -8,14 +8,15 @@ import { Mutex } from "redis-semaphore";
 import { connect } from "../src/index.js";
 
 const TTL_MS = 10_000;
-const FENCE_TTL_MS = 600_000;
+const SAMPLE = "bench:sample"; // the name that stands in the commands
 
 /** All of them, by name. */
 export async function contestants({ port, url }) {
   const ioredis = new Redis(port, "127.0.0.1");
   const nodeRedis = createClient({ socket: { host: "127.0.0.1", port }, RESP: 2, commandOptions: { timeout: undefined } });
+  nodeRedis.on("error", () => {}); // the server is stopped before it
   await nodeRedis.connect();
-  const scripts = await theScripts(url, ioredis);
+  const commands = await theCommands(url, ioredis);
   const clients = {
     "libredlock, URL": await connect({ nodes: [url] }),
     "libredlock, the app's ioredis": await connect({ nodes: [ioredis] }),
@@ -25,8 +26,8 @@ export async function contestants({ port, url }) {
   for (const [name, client] of Object.entries(clients)) {
     field[name] = (lock) => ours(client.mutex(lock, { ttlMs: TTL_MS }));
   }
-  field["ioredis, the same scripts"] = (lock) => bare(scripts, lock, (args) => ioredis.call(...args));
-  field["node-redis, the same scripts"] = (lock) => bare(scripts, lock, (args) => nodeRedis.sendCommand(args));
+  field["ioredis, the same commands"] = (lock) => bare(commands, lock, (args) => ioredis.call(...args));
+  field["node-redis, the same commands"] = (lock) => bare(commands, lock, (args) => nodeRedis.sendCommand(args));
   field["redlock (node-redlock)"] = (lock) => theirs(new Redlock([ioredis], { retryCount: 0 }), lock);
   field["redis-semaphore"] = (lock) => semaphore(ioredis, lock);
   return field;
@@ -40,11 +41,8 @@ function ours(mutex) {
 }
 
 /** The very commands that libredlock sends, with nothing around them. */
-function bare({ acquire, release }, lock, send) {
-  const token = "rl0:AAAAAAAAAAAAAAAAAAAAAA:benchmark/12345/node";
-  const fence = `{${lock}}:redlock:mutex:fence:${lock}`;
-  const take = ["EVALSHA", acquire, "2", lock, fence, token, `${TTL_MS}`, `${FENCE_TTL_MS}`, ""];
-  const give = ["EVALSHA", release, "1", lock, token];
+function bare(commands, lock, send) {
+  const [take, give] = commands.map((args) => args.map((arg) => arg.replaceAll(SAMPLE, lock)));
   return async () => {
     check((await send(take))[0] === 1);
     check((await send(give))[0] === 1);
@@ -72,23 +70,22 @@ function check(granted) {
   }
 }
 
-/** The digests of the scripts, learnt by looking at what libredlock sends. */
-async function theScripts(url, ioredis) {
+/** A pair of commands as libredlock sends them, learnt by looking: the acquire and the release of SAMPLE. */
+async function theCommands(url, ioredis) {
   const monitor = await ioredis.monitor();
-  const digests = [];
+  const sent = [];
   const seen = new Promise((resolve) => {
-    monitor.on("monitor", (_time, [command, digest]) => {
-      if (/^evalsha$/i.test(command) && digests.push(digest) === 4) {
+    monitor.on("monitor", (_time, args, source) => {
+      if (/^evalsha$/i.test(args[0]) && source !== "lua" && sent.push(args) === 4) {
         resolve();
       }
     });
   });
   const client = await connect({ nodes: [url] });
-  const pair = ours(client.mutex("bench:scripts"));
+  const pair = ours(client.mutex(SAMPLE, { ttlMs: TTL_MS }));
   await pair(); // the server may not have the scripts yet: each is asked for in vain, and sent
   await pair();
   await seen.finally(() => monitor.disconnect());
   await client.close();
-  const [acquire, release] = [...new Set(digests)];
-  return { acquire, release };
+  return sent.slice(2);
 }

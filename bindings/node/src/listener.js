@@ -1,5 +1,6 @@
 /** One node's subscriptions. */
 
+import { isReply } from "./cause.js";
 import { decode, encode } from "./codec.js";
 import { within } from "./within.js";
 
@@ -13,7 +14,7 @@ const CONNECT_MS = 5000;
 
 /**
  * One node's subscriptions, all on one connection that comes with the first of them. It tells the machine of each that is
- * confirmed, again after a reconnect, and of each that breaks.
+ * confirmed, again after a reconnect, and of each that breaks or is refused.
  */
 export class Listener {
   #source;
@@ -103,16 +104,42 @@ export class Listener {
    * @param {string} channel
    */
   async #subscribe(link, channel) {
-    await link.subscribe(encode(channel), (message) => {
-      this.#heard = true;
-      if (this.#link === link && this.#channels.has(channel)) {
-        this.#post(["message", this.#index, channel, decode(message)]);
+    try {
+      await link.subscribe(encode(channel), (message) => {
+        this.#heard = true;
+        if (this.#link === link && this.#channels.has(channel)) {
+          this.#post(["message", this.#index, channel, decode(message)]);
+        }
+      });
+    } catch (error) {
+      if (!isReply(error)) {
+        throw error;
       }
-    });
+      this.#refused(link, channel, error);
+      return;
+    }
     if (this.#link === link && this.#channels.has(channel)) {
       this.#channels.set(channel, true);
       this.#post(["subscribed", this.#index, channel]);
     }
+  }
+
+  /**
+   * Tells of a channel that the server does not allow, and asks for it again later: the client's rights may change.
+   * @param {Link} link
+   * @param {string} channel
+   * @param {unknown} error
+   */
+  #refused(link, channel, error) {
+    if (this.#link !== link || !this.#channels.has(channel)) {
+      return;
+    }
+    this.#post(["dropped", this.#index, channel, this.#explain(error)]);
+    setTimeout(() => {
+      if (this.#link === link && this.#channels.get(channel) === false) {
+        this.#subscribe(link, channel).catch((failure) => this.#broke(link, failure));
+      }
+    }, IDLE_MS).unref();
   }
 
   /**

@@ -6,7 +6,7 @@ import { sourceOf } from "../src/clients/source.js";
 import { Listener } from "../src/listener.js";
 import { proxied, startRedis, until } from "./support/servers.js";
 
-// The machine of this version asks for no subscription, so this talks to the listener itself, as a node does.
+// This talks to the listener itself, as a node does.
 
 /** A listener of a node, and the events that it posted. */
 function listen(t, url) {
@@ -63,6 +63,26 @@ describe("a listener", () => {
     ]);
     await server.admin.publish("c", "hello");
     await until(() => events.length === 7);
+  });
+
+  test("bears that a channel is refused, and asks again", async (t) => {
+    const server = await startRedis(t);
+    await server.admin.call("ACL", "SETUSER", "default", "resetchannels", "&b");
+    const { listener, events } = listen(t, server.url);
+    listener.change("a", true);
+    listener.change("b", true);
+    await until(() => events.length === 2);
+    assert.match(events[0].at(-1), /^NOPERM /);
+    assert.deepEqual(
+      events.map(([verb, , which]) => [verb, which]),
+      [
+        ["dropped", "a"],
+        ["subscribed", "b"],
+      ],
+    );
+    await server.admin.call("ACL", "SETUSER", "default", "allchannels");
+    await until(() => events.length === 3, 15_000);
+    assert.deepEqual(events[2], ["subscribed", 7, "a"]);
   });
 
   test("gives up a connection that is silent", async (t) => {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import gc
 import logging
 import os
@@ -243,16 +244,16 @@ def test_what_later_versions_have_is_refused() -> None:
 
 
 def test_how_to_poll(client: Client, url: str, name: str) -> None:
-    polling = {"queue": False, "retry_delay": 0.2, "retry_jitter": 0.001}
+    mutex = functools.partial(client.mutex, name, queue=False, retry_delay=0.2, retry_jitter=0.001)
     with Client(url) as other, other.mutex(name):
         for tries in (1, 2, 3):
             began = time.monotonic()
             with pytest.raises(AcquireTimeout):
-                client.mutex(name, **polling, max_tries=tries).acquire()
+                mutex(max_tries=tries).acquire()
             assert time.monotonic() - began >= 0.2 * (tries - 1)
-        assert client.mutex(name, **polling, max_tries=9).try_acquire() is None
+        assert mutex(max_tries=9).try_acquire() is None
         with pytest.raises(AcquireTimeout):
-            client.mutex(name, **polling, max_tries=9).acquire(timeout=0.3)
+            mutex(max_tries=9).acquire(timeout=0.3)
     with pytest.raises(InvalidUse, match="set queue to off"):
         client.mutex(name, retry_delay=0.2).acquire()
     with pytest.raises(InvalidUse, match="retry_jitter"):
