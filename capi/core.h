@@ -29,6 +29,7 @@ struct redlock_core {
     redlock_status (*release)(redlock_held, redlock_error *);
     int64_t (*remaining_ms)(redlock_held);
     uint64_t (*fence)(redlock_held);
+    uint32_t (*slot)(redlock_held);
     redlock_status (*token)(redlock_held, char *, size_t, redlock_error *);
     redlock_status (*inspect)(redlock_client, redlock_const_request *, redlock_inspection *, redlock_error *);
     redlock_status (*force_release)(redlock_client, redlock_const_request *, redlock_const_char *, redlock_error *);

@@ -194,6 +194,7 @@ func readAcquire(r *C.redlock_const_request) (*core.Acquire, *core.Error) {
 			Jitter:   duration(r.retry_jitter_ms),
 			MaxTries: int(max(-1, min(int64(r.max_tries), math.MaxInt))),
 		},
+		Permits:  int(max(-1, min(int64(r.permits), math.MaxInt))),
 		MaxHold:  duration(r.max_hold_ms),
 		Metadata: text(r.metadata, r.metadata_len),
 	}, nil
@@ -282,6 +283,15 @@ func coreFence(h C.redlock_held) (fence C.uint64_t) {
 	return fence
 }
 
+//export coreSlot
+func coreSlot(h C.redlock_held) (slot C.uint32_t) {
+	onHeld(h, nil, func(l *held) *core.Error {
+		slot = C.uint32_t(l.Slot)
+		return nil
+	})
+	return slot
+}
+
 //export coreToken
 func coreToken(h C.redlock_held, buffer *C.char, size C.size_t, e *C.redlock_error) C.redlock_status {
 	return onHeld(h, e, func(l *held) *core.Error {
@@ -312,15 +322,26 @@ func writeInspection(to *C.redlock_inspection, from *core.Inspection) {
 	to.queue_length = C.uint64_t(from.QueueLength)
 	to.queue_age_ms = C.int64_t(from.QueueAge / core.Millisecond)
 	for i := range min(len(from.Holders), len(to.holders)) {
-		h, holder := &to.holders[i], &from.Holders[i]
-		put(h.who[:], holder.Who)
-		put(h.digest[:], holder.Digest)
-		h.nodes = C.int64_t(holder.Nodes)
-		h.ttl_ms = -1
-		if holder.TTL != core.Forever {
-			h.ttl_ms = C.int64_t(holder.TTL / core.Millisecond)
+		to.holders[i] = holderOf(&from.Holders[i])
+	}
+	if to.all_holders != nil {
+		room := min(uint64(len(from.Holders)), uint64(to.all_capacity))
+		for i, all := 0, unsafe.Slice(to.all_holders, room); i < len(all); i++ {
+			all[i] = holderOf(&from.Holders[i])
 		}
 	}
+}
+
+func holderOf(from *core.Holder) (h C.redlock_holder) {
+	put(h.who[:], from.Who)
+	put(h.digest[:], from.Digest)
+	h.slot = C.uint32_t(from.Slot)
+	h.nodes = C.int64_t(from.Nodes)
+	h.ttl_ms = -1
+	if from.TTL != core.Forever {
+		h.ttl_ms = C.int64_t(from.TTL / core.Millisecond)
+	}
+	return h
 }
 
 //export coreForceRelease
@@ -433,7 +454,7 @@ func coreDrain(handle C.redlock_client, to *C.redlock_event, capacity C.size_t, 
 func writeEvent(to *C.redlock_event, from *event) {
 	to.id = C.uint64_t(from.op)
 	to.held = C.redlock_held(from.lost)
-	to.fence, to.remaining_ms, to.reserved = 0, 0, 0
+	to.fence, to.remaining_ms, to.slot = 0, 0, 0
 	to.kind = C.int32_t(from.kind)
 	to.status = C.REDLOCK_OK
 	to.node = -1
@@ -451,6 +472,7 @@ func writeEvent(to *C.redlock_event, from *event) {
 		if from.acquired {
 			to.held = C.redlock_held(from.hold.handle)
 			to.fence = C.uint64_t(from.hold.Fence)
+			to.slot = C.uint32_t(from.hold.Slot)
 		}
 	}
 	put(to.message[:], message)

@@ -179,6 +179,11 @@ PUBLIC uint64_t redlock_fence(redlock_held held)
     return enter_held(held, NULL) == REDLOCK_OK ? redlock_core->fence(held) : 0;
 }
 
+PUBLIC uint32_t redlock_slot(redlock_held held)
+{
+    return enter_held(held, NULL) == REDLOCK_OK ? redlock_core->slot(held) : 0;
+}
+
 PUBLIC redlock_status redlock_token(redlock_held held, char *buffer, size_t size, redlock_error *error)
 {
     TRY(clear(buffer, size > 0, "buffer", error));
@@ -194,6 +199,10 @@ PUBLIC redlock_status redlock_inspect(redlock_client client, const redlock_reque
     uint32_t size;
     TRY(size_of(inspection, LEAST_INSPECTION, "inspection", &size, error));
     TRY(take_request(&ours, request, error));
+    if (size >= THROUGH(redlock_inspection, all_capacity)) {
+        found.all_holders = inspection->all_holders;
+        found.all_capacity = inspection->all_capacity;
+    }
     TRY(enter_client(client, error));
     TRY(redlock_core->inspect(client, &ours, &found, error));
     found.size = size;

@@ -121,13 +121,16 @@ typedef struct redlock_options {
 } redlock_options;
 #define REDLOCK_OPTIONS_INIT {(uint32_t)sizeof(redlock_options), 0, NULL, 0, NULL, NULL, 0, 0}
 
-/* Kinds of locks. */
-enum { REDLOCK_MUTEX = 0 };
+/* Kinds of locks. The numbers never change. */
+enum {
+    REDLOCK_MUTEX = 0,    /* one holder at a time */
+    REDLOCK_SEMAPHORE = 4 /* up to request->permits holders at a time, each with a slot of its own */
+};
 
 /* Which lock, and how. Begin with REDLOCK_REQUEST_INIT. */
 typedef struct redlock_request {
     uint32_t size;
-    uint32_t kind;         /* REDLOCK_MUTEX */
+    uint32_t kind;         /* REDLOCK_MUTEX or REDLOCK_SEMAPHORE */
     const char *name;      /* 1..1024 bytes of UTF-8 without NUL */
     int64_t name_len;      /* or REDLOCK_NTS */
     int64_t ttl_ms;        /* the lease: 100 .. 86400000; 0: 10000 */
@@ -144,10 +147,12 @@ typedef struct redlock_request {
     int64_t retry_delay_ms;  /* between two attempts, 1 .. 3600000; 0: 50 */
     int64_t retry_jitter_ms; /* up to this is added, at random, at most 3600000; 0: as long as the delay */
     int64_t max_tries;       /* then it is REDLOCK_HELD or REDLOCK_UNAVAILABLE; 0: as many as wait_ms allows */
+    int64_t permits; /* how many may hold a semaphore, 1 .. 10000, as this request sees it: with more than before others get in
+                        at once, with fewer who is in stays in; 0 for other kinds */
 } redlock_request;
 #define REDLOCK_REQUEST_INIT                                                                                   \
     {(uint32_t)sizeof(redlock_request), REDLOCK_MUTEX, NULL, REDLOCK_NTS, 0, -1, 0, 0, 0, 0, 0, NULL, REDLOCK_NTS, \
-     0, 0, 0}
+     0, 0, 0, 0}
 
 /*
  * Opens a client. It does not connect: the first request does. Close it with redlock_close.
@@ -188,14 +193,22 @@ int64_t redlock_remaining_ms(redlock_held held);
 /* The fencing token: larger than that of every earlier holder of the name. 0 without fencing. Never blocks. */
 uint64_t redlock_fence(redlock_held held);
 
+/*
+ * Which of a semaphore's permits it is: 0 to permits - 1, the lowest that was free with one node. Fencing tokens increase for each
+ * slot on its own: what is protected keeps one a slot. 0 for other kinds. Never blocks.
+ */
+uint32_t redlock_slot(redlock_held held);
+
 /* The token, the value that stands in Redis, into buffer with a NUL; 256 bytes are always enough. Never blocks. */
 redlock_status redlock_token(redlock_held held, char *buffer, size_t size, redlock_error *error);
 
 /* One holder of a name, as redlock_inspect shows it. Both strings end with a NUL. */
 typedef struct redlock_holder {
     char who[256];    /* "host/pid/language/metadata"; "" for a value of another library */
-    char digest[64];  /* what redlock_force_release takes */
-    int64_t ttl_ms;   /* until the key expires; -1: never */
+    char digest[48];  /* what redlock_force_release takes */
+    uint32_t slot;    /* of a semaphore; else 0 */
+    uint32_t reserved[3];
+    int64_t ttl_ms;   /* until the key, or a semaphore's slot, expires; -1: never */
     int64_t nodes;    /* on how many nodes it is the holder */
 } redlock_holder;
 
@@ -205,13 +218,20 @@ typedef struct redlock_inspection {
     uint32_t kind;
     uint64_t fence;        /* the largest fencing token that a node remembers; 0: none */
     uint64_t queue_length; /* clients that wait */
-    uint64_t holder_count; /* 0: the name is free. More than one: the nodes disagree */
-    redlock_holder holders[4]; /* the first of them, those on most nodes first */
-    int64_t queue_age_ms;  /* how long the first of them has waited */
+    uint64_t holder_count; /* 0: the name is free. More than one: a semaphore's, or the nodes disagree */
+    redlock_holder holders[4]; /* the first of them, those on most nodes first, then by slot */
+    int64_t queue_age_ms;  /* how long the first of those who wait has */
+    /* Room of your own for more than those 4: set before, and written as far as it reaches. */
+    redlock_holder *all_holders; /* all of them in the same order; NULL: none */
+    uint64_t all_capacity;       /* for how many there is room there */
 } redlock_inspection;
-#define REDLOCK_INSPECTION_INIT {(uint32_t)sizeof(redlock_inspection), 0, 0, 0, 0, {{{0}, {0}, 0, 0}}, 0}
+#define REDLOCK_INSPECTION_INIT \
+    {(uint32_t)sizeof(redlock_inspection), 0, 0, 0, 0, {{{0}, {0}, 0, {0}, 0, 0}}, 0, NULL, 0}
 
-/* Reads who holds request->name; only kind and name of the request are read. */
+/*
+ * Reads who holds request->name; only kind and name of the request are read. Where holder_count is more than all_capacity ask
+ * again with more room.
+ */
 REDLOCK_CHECKED redlock_status redlock_inspect(redlock_client client, const redlock_request *request,
                                                redlock_inspection *inspection, redlock_error *error);
 
@@ -281,7 +301,7 @@ typedef struct redlock_event {
     int32_t kind;
     int32_t status;     /* a redlock_status; LOST for a loss, OK for health */
     int32_t node;       /* the first node that failed; -1: none */
-    uint32_t reserved;
+    uint32_t slot;      /* DONE of an acquire that is OK */
     char message[1024]; /* as in redlock_error; "" when OK */
 } redlock_event;
 

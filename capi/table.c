@@ -20,6 +20,7 @@ static const struct redlock_core table = {
     .release = coreRelease,
     .remaining_ms = coreRemaining,
     .fence = coreFence,
+    .slot = coreSlot,
     .token = coreToken,
     .inspect = coreInspect,
     .force_release = coreForceRelease,

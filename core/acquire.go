@@ -52,11 +52,12 @@ type attempt struct {
 	hold     *hold
 	token    string
 	begun    Time
-	fence    int64 // what a quorum agrees on
+	slot     string // of a semaphore: on several nodes the one that is proposed; "" until it is known
+	fence    int64  // what a quorum agrees on
 	grants   []grant
 	disputed bool     // nobody seems to have a quorum of what it was refused
 	placed   bool     // it may have a place in the queue
-	turn     int64    // what the script said of that place last: see refusal() in mutex.lua
+	turn     int64    // what the script said of that place last: see refusal() in queue.lua
 	cleanup  *cleanup // once it did not win, or the hold has ended
 
 	oneVote  [1]vote
@@ -72,17 +73,23 @@ type grant struct {
 	end     Time  // of the lease there
 	fence   int64 // the counter there
 
-	// Of a refusal: what stands at the key, for how long, and what it will tell. See refusal() in mutex.lua.
+	// Of a refusal: what stands at the key, for how long, and what it will tell. See refusal() in queue.lua.
 	retryIn Duration
 	turn    int64
 	rivals  int64
 	holder  string
+	slots   string // that are free, by number, with commas between
 }
 
 func (m *Machine) acquire(e *Acquire) {
+	kind, status, wrong := kindOf(e.Kind)
+	if wrong != "" {
+		m.fail(e.Op, status, wrong)
+		return
+	}
 	h := &hold{
 		id:    e.Op,
-		lock:  lock{key: m.config.Prefix + e.Name, ttl: e.TTL},
+		lock:  lock{kind: kind, key: m.config.Prefix + e.Name, ttl: e.TTL, permits: e.Permits},
 		who:   m.config.Who,
 		seed:  e.Seed,
 		wall:  Time(e.Wall) - m.now,
@@ -101,7 +108,7 @@ func (m *Machine) acquire(e *Acquire) {
 	h.lock.queued = e.Queue != Off && len(m.config.Nodes) == 1
 	h.lock.announced = e.Queue != Off && len(m.config.Nodes) > 1
 	if h.lock.fencing || h.lock.queued {
-		h.lock.side = sideKeysOf(h.lock.key)
+		h.lock.side = sideKeysOf(h.lock.kind.name, h.lock.key)
 	}
 	if e.Metadata != "" {
 		h.who += "/" + Escape(e.Metadata)
@@ -126,10 +133,11 @@ func (m *Machine) acquire(e *Acquire) {
 
 // checkAcquire says what is wrong with a request; "" if nothing.
 func (m *Machine) checkAcquire(e *Acquire, h *hold) (Status, string) {
-	if status, wrong := checkKind(e.Kind); wrong != "" {
-		return status, wrong
-	}
 	switch {
+	case h.lock.kind.slots && (e.Permits < 1 || e.Permits > MaxPermits):
+		return Invalid, "permits is " + strconv.Itoa(e.Permits) + "; 1 to " + strconv.Itoa(MaxPermits) + " are allowed"
+	case !h.lock.kind.slots && e.Permits != 0:
+		return Invalid, "permits are for a semaphore"
 	case e.Queue != Off && e.Retry != Retry{}:
 		return Invalid, "retry_delay, retry_jitter and max_tries are for a wait without the queue: set queue to off"
 	case e.MaxHold != 0 && e.MaxHold < MinTTL:
@@ -153,16 +161,6 @@ func (m *Machine) checkAcquire(e *Acquire, h *hold) (Status, string) {
 		return Invalid, wrong
 	}
 	return Invalid, checkName(h.lock.key)
-}
-
-func checkKind(kind Kind) (Status, string) {
-	switch {
-	case kind < Mutex || kind > Multi:
-		return Invalid, "there is no such kind of lock"
-	case kind != Mutex:
-		return Unsupported, "this version has the mutex only"
-	}
-	return OK, ""
 }
 
 // wholeMs is what a server can be told of a duration.
@@ -192,12 +190,15 @@ func (m *Machine) attempt(h *hold) {
 	for i := range a.grants {
 		a.grants[i].open, a.grants[i].asked = true, true
 	}
+	if h.lock.kind.slots && n > 1 {
+		a.slot = m.propose(h)
+	}
 	h.attempts++
 	h.attempt = a
-	if c := m.contests[h.lock.key]; c != nil && h.contends() {
-		c.missed = false
+	if c := m.contests[h.lock.id()]; c != nil && h.contends() {
+		c.attempted()
 	}
-	m.ask(&a.round, a, a, script.MutexAcquire, m.attemptCommand(h, a))
+	m.ask(&a.round, a, a, h.lock.kind.scripts.Acquire, m.attemptCommand(h, a))
 }
 
 func (m *Machine) attemptCommand(h *hold, a *attempt) []string {
@@ -209,9 +210,9 @@ func (m *Machine) attemptCommand(h *hold, a *attempt) []string {
 	case h.lock.queued:
 		return h.lock.queuedCommand(a.token, "", m.now, unresolved)
 	case len(m.config.Nodes) > 1:
-		return h.lock.acquireCommand(a.token, strconv.FormatInt(int64(m.now+h.wall), 10), unresolved)
+		return h.lock.acquireCommand(a.token, a.slot, strconv.FormatInt(int64(m.now+h.wall), 10), unresolved)
 	}
-	return h.lock.acquireCommand(a.token, "", unresolved) // one deployment: the server's time
+	return h.lock.acquireCommand(a.token, "", "", unresolved) // one deployment: the server's time
 }
 
 // wake is called when the nodes have had their time.
@@ -223,10 +224,10 @@ func (a *attempt) wake(m *Machine) {
 // answered brings a node's answer to the attempt, or to its raise.
 func (a *attempt) answered(m *Machine, c *call, v vote, values []Value) {
 	switch c.script {
-	case script.MutexBeat:
+	case a.hold.lock.kind.scripts.Beat:
 		m.beaten(a, c, v, values)
 		return
-	case script.MutexRaise:
+	case a.hold.lock.kind.scripts.Raise:
 		if v.answer == yes {
 			a.grants[c.node].fence = max(a.grants[c.node].fence, a.fence)
 		}
@@ -258,14 +259,13 @@ func (a *attempt) settle(m *Machine, c *call, v vote, values []Value) vote {
 	g.asked = false
 	switch v.answer {
 	case yes:
-		fence, ok := integers(values, 1)
+		g.granted = true
+		fence, ok := a.given(values)
 		if !ok {
-			v = c.senseless()
-			g.granted = true // it may well be
+			v = c.senseless() // though it may well have been granted
 			break
 		}
-		g.granted = true
-		g.fence = fence[0].Int
+		g.fence = fence
 		g.end = max(g.end, leaseEnd(c.sent, c.ttl)) // a renewal may have come in before
 	case no:
 		if left, ok := integers(values, 1); ok && left[0].Int >= 0 {
@@ -275,14 +275,34 @@ func (a *attempt) settle(m *Machine, c *call, v vote, values []Value) vote {
 			a.placed, g.granted = true, true // from now on it may be handed over at any moment
 			a.turn = told[1].Int
 		}
-		if told, ok := integers(values, 3); ok && len(values) == 4 && values[3].IsString {
+		if told, ok := integers(values, 3); ok && len(values) >= 4 && values[3].IsString {
 			g.turn, g.rivals, g.holder = told[1].Int, min(told[2].Int, MaxWaiters), values[3].Str
+		}
+		if len(values) == 5 && values[4].IsString {
+			g.slots = values[4].Str
 		}
 	case noAnswer:
 		g.granted = g.granted || c.fault == ErrorReply // a script that failed may have got halfway
 	}
 	g.open = c.fault == Unknown
 	return v
+}
+
+// given takes in what a script gave with the lock.
+func (a *attempt) given(values []Value) (fence int64, ok bool) {
+	if !a.hold.lock.kind.slots {
+		numbers, ok := integers(values, 1)
+		if ok {
+			fence = numbers[0].Int
+		}
+		return fence, ok
+	}
+	numbers, ok := integers(values, 2)
+	if !ok || numbers[1].Int < 0 || numbers[1].Int >= MaxPermits {
+		return 0, false
+	}
+	a.slot = strconv.FormatInt(numbers[1].Int, 10)
+	return numbers[0].Int, true
 }
 
 // decide looks whether the votes of an attempt in flight are enough.
@@ -293,6 +313,7 @@ func (m *Machine) decide(a *attempt) {
 		m.win(h)
 	case t.refused() && a.placed:
 		m.takePlace(h)
+	case t.refused() && h.lock.kind.slots && t.pending > 0 && len(a.freeSlots()) == 0: // another node may know of a free slot
 	case t.refused(), t.hopeless():
 		m.loseAttempt(h, m.verdict(a.votes))
 	}
@@ -326,7 +347,7 @@ func (m *Machine) hold(h *hold, deadline Time) {
 	if h.yielded && h.attempts == 1 {
 		m.yieldedInVain(h)
 	}
-	m.answerAcquire(h, Outcome{Status: OK, Token: a.token, Fence: a.fence, Deadline: h.deadline})
+	m.answerAcquire(h, Outcome{Status: OK, Token: a.token, Fence: a.fence, Slot: slotNumber(a.slot), Deadline: h.deadline})
 	m.planRenewal(h)
 }
 
@@ -350,11 +371,11 @@ func (m *Machine) raise(a *attempt) bool {
 	if count(a.votes).yes-behind >= quorum(len(a.votes)) {
 		return false
 	}
-	args := h.lock.raiseCommand(a.token, a.fence)
+	args := h.lock.raiseCommand(a.token, a.slot, a.fence)
 	for i := range a.votes {
 		if a.votes[i].answer == yes && a.grants[i].fence < a.fence {
 			a.votes[i].answer = pending
-			m.send(call{asker: a, node: i, script: script.MutexRaise, args: args, wait: a.wait})
+			m.send(call{asker: a, node: i, script: h.lock.kind.scripts.Raise, args: args, wait: a.wait})
 		}
 	}
 	if h.state == asking {

@@ -44,7 +44,7 @@ type debt struct {
 func (m *Machine) abandon(a *attempt) {
 	m.timers.set(&a.timer, nil, Never)
 	delete(m.queue.places, a.token)
-	m.clean(a.hold, script.MutexUndo, 0)
+	m.clean(a.hold, a.hold.lock.kind.scripts.Undo, 0)
 }
 
 // clean begins a cleanup of a hold's attempt; op is the release that waits for it, or 0.
@@ -55,7 +55,7 @@ func (m *Machine) clean(h *hold, s *script.Script, op OpID) {
 	c := &cleanup{
 		attempt: a,
 		script:  s,
-		args:    h.lock.command(s, a.token),
+		args:    h.lock.endCommand(s, a.token, a.slot),
 		wait:    wait,
 		again:   [2]Time{m.now.add(min(undoAgainAfter, h.lock.ttl/2)), m.now.add(max(undoAgainAfter, h.lock.ttl/2))},
 		op:      op,
@@ -193,7 +193,7 @@ func (m *Machine) told(c *cleanup, answered *call, values []Value) {
 	if !ok {
 		return // nobody was to hear of it
 	}
-	m.yield(c.attempt.hold.lock.key, answered.node, heard[0].Int, Duration(m.now-answered.sent))
+	m.yield(c.attempt.hold.lock.id(), answered.node, heard[0].Int, Duration(m.now-answered.sent))
 	n, mute := &m.nodes[answered.node], len(values) == 2 && values[1].IsString
 	if mute && !n.muteTold {
 		n.muteTold = true

@@ -31,6 +31,7 @@ func (t Time) add(d Duration) Time {
 // docs/reference.md has the same table.
 const (
 	MaxNodes      = 15
+	MaxPermits    = 10_000
 	MaxNameBytes  = 1024              // with the prefix
 	MaxWhoBytes   = 200               // host, pid, language and metadata, percent-encoded
 	MinTTL        = 100 * Millisecond //

@@ -14,7 +14,7 @@ import (
 // contest is what a client knows of a lock that it waits for on several nodes. It outlives the wait for a time, since who has waited
 // once often does so again.
 type contest struct {
-	key       string
+	id        lockID
 	nodes     []contested
 	rivals    int64    // clients that listen, by the last refusal
 	took      Duration // that it took
@@ -26,7 +26,7 @@ type contest struct {
 // contested is what a contest knows of one node.
 type contested struct {
 	listening bool   // its releases are told
-	released  string // the holder whose release was told last
+	released  string // whose release was told last: the holder, as refusals name it, or the slot of a semaphore
 }
 
 const releasedChannel = "redlock:released:"
@@ -39,14 +39,14 @@ func (h *hold) contends() bool { return h.lock.announced && h.limited }
 
 // contend is how long an attempt that others' grants ruled out waits for the next one, if no release is told before.
 func (m *Machine) contend(h *hold) Duration {
-	a, c := h.attempt, m.contest(h.lock.key)
+	a, c := h.attempt, m.contest(h.lock.id())
 	c.took, c.rivals = Duration(m.now-a.begun), 0
 	for i := range a.grants {
 		c.rivals = max(c.rivals, a.grants[i].rivals)
 	}
-	if y := m.yields[c.key]; y != nil && y.vain { // not any more
+	if y := m.yields[c.id]; y != nil && y.vain { // not any more
 		m.timers.set(&y.timer, nil, Never)
-		delete(m.yields, c.key)
+		delete(m.yields, c.id)
 	}
 	switch missed := c.missed; {
 	case missed, c.mayBeFree(a):
@@ -79,7 +79,7 @@ func (m *Machine) learn(a *attempt, node int, v vote) {
 		return
 	}
 	a.votes[node] = v
-	c := m.contest(h.lock.key)
+	c := m.contest(h.lock.id())
 	if a.disputed && a.heldByOne() && !c.mayBeFree(a) {
 		a.disputed = false
 		c.splits = 0
@@ -129,12 +129,18 @@ const (
 )
 
 // contest finds what is known of a lock, or begins to listen.
-func (m *Machine) contest(key string) *contest {
-	c := m.contests[key]
+func (m *Machine) contest(id lockID) *contest {
+	c := m.contests[id]
 	if c == nil {
-		c = &contest{key: key, nodes: make([]contested, len(m.config.Nodes))}
-		m.contests[key] = c
-		m.listen(c, true)
+		c = &contest{id: id, nodes: make([]contested, len(m.config.Nodes))}
+		if others := m.contestsOf(id.key); len(others) > 0 { // of another kind, but on the same channel
+			for i := range c.nodes {
+				c.nodes[i].listening = others[0].nodes[i].listening
+			}
+		} else {
+			m.listen(c, true)
+		}
+		m.contests[id] = c
 	}
 	m.timers.set(&c.lingering, nil, Never)
 	return c
@@ -142,7 +148,7 @@ func (m *Machine) contest(key string) *contest {
 
 func (m *Machine) listen(c *contest, on bool) {
 	for node := range m.config.Nodes {
-		m.effects.Subscriptions = append(m.effects.Subscriptions, Subscription{Node: node, Channel: releasedChannel + c.key, On: on})
+		m.effects.Subscriptions = append(m.effects.Subscriptions, Subscription{Node: node, Channel: releasedChannel + c.id.key, On: on})
 	}
 }
 
@@ -152,8 +158,10 @@ func (c *contest) leave(m *Machine) {
 }
 
 func (c *contest) wake(m *Machine) {
-	m.listen(c, false)
-	delete(m.contests, c.key)
+	delete(m.contests, c.id)
+	if len(m.contestsOf(c.id.key)) == 0 {
+		m.listen(c, false)
+	}
 }
 
 // mayBeFree tells whether enough nodes may be free for a quorum, by what an attempt and the releases since have told.
@@ -172,13 +180,27 @@ func (c *contest) isFree(a *attempt, node int) bool {
 	case yes: // and undone
 		return true
 	case no:
-		return c.nodes[node].released != "" && c.nodes[node].released == a.grants[node].holder
+		told := c.nodes[node].released
+		return told != "" && (a.hold.lock.kind.slots || told == a.grants[node].holder)
 	}
 	return false
 }
 
-// heldByOne tells whether one holder is named by a quorum.
+// attempted is called when a new attempt is sent.
+func (c *contest) attempted() {
+	c.missed = false
+	for i := range c.nodes {
+		if c.id.kind.slots { // a holder's name is only told once
+			c.nodes[i].released = ""
+		}
+	}
+}
+
+// heldByOne tells whether one holder is named by a quorum; of a semaphore, whether no slot may be free on one.
 func (a *attempt) heldByOne() bool {
+	if a.hold.lock.kind.slots {
+		return len(a.freeSlots()) == 0
+	}
 	for i := range a.grants {
 		same := 0
 		for j := range a.grants {
@@ -216,66 +238,82 @@ const (
 
 // wakeContender lets the first in line ask again, if it waits. Who yields has not asked yet, and goes on yielding.
 func (m *Machine) wakeContender(c *contest) {
-	if l := m.queue.lines[c.key]; l != nil && l.holds[0].state == pausing && l.holds[0].attempts > 0 {
+	if l := m.queue.lines[c.id]; l != nil && l.holds[0].state == pausing && l.holds[0].attempts > 0 {
 		h := l.holds[0]
 		h.next = min(h.next, m.now.add(c.draw(h)))
 		m.schedule(h)
 	}
 }
 
-// released tells that a node has published a release: "mutex" and the holder's name, as refusals give it. Of other holders, such as
+// released tells that a node has published a release: the kind of lock, and what is free. Of other holders of a mutex, such as
 // those of the same name in another database, it is none of our business.
 func (m *Machine) released(node int, key, payload string) {
-	c := m.contests[key]
-	holder, ok := strings.CutPrefix(payload, "mutex ")
-	if c == nil || !ok || node < 0 || node >= len(c.nodes) {
-		return
+	kind, what, ok := strings.Cut(payload, " ")
+	for _, c := range m.contestsOf(key) {
+		if c.id.kind.name != kind || !ok || node < 0 || node >= len(c.nodes) {
+			continue
+		}
+		c.nodes[node].released = what
+		if l := m.queue.lines[c.id]; l != nil && l.holds[0].attempt != nil && c.mayBeFree(l.holds[0].attempt) {
+			m.wakeContender(c)
+		}
 	}
-	c.nodes[node].released = holder
-	if l := m.queue.lines[key]; l != nil && l.holds[0].attempt != nil && c.mayBeFree(l.holds[0].attempt) {
-		m.wakeContender(c)
+}
+
+// contestsOf finds the contests of a name, of whatever kind.
+func (m *Machine) contestsOf(key string) (contests []*contest) {
+	for _, kind := range kinds {
+		if c := m.contests[lockID{kind, key}]; c != nil {
+			contests = append(contests, c)
+		}
 	}
+	return contests
 }
 
 // hears notes whether a node's releases are told. When a quorum's begin to be, some may have been missed.
 func (m *Machine) hears(node int, key string, on bool) {
-	c := m.contests[key]
-	if c == nil || node < 0 || node >= len(c.nodes) || c.nodes[node].listening == on {
-		return
-	}
-	c.nodes[node].listening = on
-	listening := 0
-	for i := range c.nodes {
-		if c.nodes[i].listening {
-			listening++
+	for _, c := range m.contestsOf(key) {
+		if node < 0 || node >= len(c.nodes) || c.nodes[node].listening == on {
+			continue
+		}
+		c.nodes[node].listening = on
+		if on && c.listening() == quorum(len(c.nodes)) {
+			c.missed = true
+			m.wakeContender(c)
 		}
 	}
-	if on && listening == quorum(len(c.nodes)) {
-		c.missed = true
-		m.wakeContender(c)
+}
+
+// listening counts the nodes whose releases are told.
+func (c *contest) listening() (n int) {
+	for i := range c.nodes {
+		if c.nodes[i].listening {
+			n++
+		}
 	}
+	return n
 }
 
 // yield is a lock that this client has just released while others listened: they come first. If nobody came after all, they
 // only lingered, or watch: then it is in vain for some time.
 type yield struct {
-	key   string
+	id    lockID
 	vain  bool
 	timer timer // until then
 }
 
 // yield notes how many have heard of a release on some node, which took so long.
-func (m *Machine) yield(key string, node int, heard int64, took Duration) {
-	if c := m.contests[key]; c != nil && c.nodes[node].listening {
+func (m *Machine) yield(id lockID, node int, heard int64, took Duration) {
+	if c := m.contests[id]; c != nil && c.nodes[node].listening {
 		heard-- // this client itself
 	}
-	y := m.yields[key]
+	y := m.yields[id]
 	if heard <= 0 || y != nil && y.vain {
 		return
 	}
 	if y == nil {
-		y = &yield{key: key}
-		m.yields[key] = y
+		y = &yield{id: id}
+		m.yields[id] = y
 	}
 	if until := m.now.add(yieldFor * attemptTime(took)); y.timer.index == 0 || until > y.timer.at {
 		m.timers.set(&y.timer, y, until)
@@ -284,7 +322,7 @@ func (m *Machine) yield(key string, node int, heard int64, took Duration) {
 
 // yieldsTo is until when an acquire holds back; 0 if it does not have to, or can't wait so long.
 func (m *Machine) yieldsTo(h *hold) Time {
-	y := m.yields[h.lock.key]
+	y := m.yields[h.lock.id()]
 	if y == nil || y.vain || !h.contends() || y.timer.at >= h.limit {
 		return 0
 	}
@@ -293,9 +331,9 @@ func (m *Machine) yieldsTo(h *hold) Time {
 
 // yieldedInVain notes that nobody took the lock before one who held back.
 func (m *Machine) yieldedInVain(h *hold) {
-	y := &yield{key: h.lock.key, vain: true}
-	m.yields[y.key] = y
+	y := &yield{id: h.lock.id(), vain: true}
+	m.yields[y.id] = y
 	m.timers.set(&y.timer, y, m.now.add(contestLingers))
 }
 
-func (y *yield) wake(m *Machine) { delete(m.yields, y.key) }
+func (y *yield) wake(m *Machine) { delete(m.yields, y.id) }

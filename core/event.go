@@ -44,6 +44,7 @@ type (
 		Op        OpID
 		Kind      Kind
 		Name      string
+		Permits   int      // of a semaphore: how many may hold it, 1 to MaxPermits
 		TTL       Duration // 0: DefaultTTL
 		Wait      Duration // 0 tries once; Forever waits without limit
 		Fencing   Toggle   // default on
@@ -218,6 +219,7 @@ type Outcome struct {
 	// Of an acquire; Deadline of a renew too.
 	Token    string
 	Fence    int64 // 0 without fencing
+	Slot     int   // of a semaphore: 0 to Permits-1; else 0
 	Deadline Time  // when the lease ends, if nothing extends it
 	// Of an inspect.
 	Inspection *Inspection
@@ -234,7 +236,7 @@ func (o *Outcome) Err() *Error {
 // Inspection is who holds a name.
 type Inspection struct {
 	Kind    Kind
-	Holders []Holder // none if the name is free; several if nodes disagree
+	Holders []Holder // none if the name is free; several of a semaphore, or if nodes disagree: those on most nodes first, then by slot
 	Fence   int64    // the largest fencing token that a node remembers; 0 if none
 	// QueueLength is how many clients wait in the queue, and QueueAge how long the first of them has.
 	QueueLength int64
@@ -247,6 +249,7 @@ type Holder struct {
 	Digest string   // of the random part of the token: what ForceRelease takes
 	TTL    Duration // until the key expires, on the node where it lives longest; Forever if it never does
 	Nodes  int      // on how many nodes it is the holder
+	Slot   int      // of a semaphore
 }
 
 // NoticeKind is what a Notice tells.

@@ -71,7 +71,7 @@ func (m *Machine) beginRenewal(h *hold, op OpID) {
 		hold:  h,
 		op:    op,
 		round: round{wait: wait, ttl: h.lock.ttl},
-		args:  h.lock.renewCommand(h.attempt.token),
+		args:  h.lock.renewCommand(h.attempt.token, h.attempt.slot),
 	}
 	r.votes, r.nodes = perNode(n, &r.oneVote), perNode(n, &r.oneNode)
 	if h.renewal != nil {
@@ -93,7 +93,7 @@ func (m *Machine) beginRenewal(h *hold, op OpID) {
 }
 
 func (r *renewal) send(m *Machine, node int) {
-	m.send(call{asker: r, node: node, script: script.MutexRenew, args: r.args, wait: r.wait, ttl: r.ttl})
+	m.send(call{asker: r, node: node, script: r.hold.lock.kind.scripts.Renew, args: r.args, wait: r.wait, ttl: r.ttl})
 }
 
 // join asks a node that has answered the acquire at last.
@@ -217,7 +217,7 @@ func (m *Machine) regrant(h *hold, node int) {
 		return
 	}
 	g.asked, g.open, g.again = true, true, true
-	m.send(call{asker: a, node: node, script: script.MutexRegrant, args: h.lock.regrantCommand(a.token, a.fence), wait: a.wait, ttl: h.lock.ttl})
+	m.send(call{asker: a, node: node, script: h.lock.kind.scripts.Regrant, args: h.lock.regrantCommand(a.token, a.slot, a.fence), wait: a.wait, ttl: h.lock.ttl})
 }
 
 // end answers the owner's request, if there is one.
@@ -254,7 +254,7 @@ func (m *Machine) lose(h *hold, on trigger, why string) {
 		h.renewal.giveUp(m, Lost, why)
 	}
 	m.timers.set(&h.timer, nil, Never)
-	m.clean(h, script.MutexRelease, 0)
+	m.clean(h, h.lock.kind.scripts.Release, 0)
 	m.notice(Notice{Kind: NoticeLost, Hold: h.id, Cause: why})
 }
 
@@ -286,5 +286,5 @@ func (m *Machine) release(e *Release) {
 		m.fail(e.Op, Lost, h.lostWhy)
 		return
 	}
-	m.clean(h, script.MutexRelease, e.Op)
+	m.clean(h, h.lock.kind.scripts.Release, e.Op)
 }

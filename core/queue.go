@@ -20,7 +20,7 @@ type queue struct {
 	client    string              // names this client in places and on its channel; "" before the first waiter
 	phase     Duration            // of its beats
 	listening bool                // to the channel
-	lines     map[string]*line    // by lock
+	lines     map[lockID]*line    // by lock
 	places    map[string]*attempt // those that may have a place, by token
 }
 
@@ -45,9 +45,9 @@ func (m *Machine) line(h *hold, e *Acquire) {
 		m.queue.client = script.Digest("libredlock client " + string(e.Seed[:]))[:secretBytes]
 		m.queue.phase = h.jitter(0, beatMost)
 	}
-	l := m.queue.lines[h.lock.key]
+	l := m.queue.lines[h.lock.id()]
 	if l == nil {
-		m.queue.lines[h.lock.key] = &line{holds: []*hold{h}}
+		m.queue.lines[h.lock.id()] = &line{holds: []*hold{h}}
 		if until := m.yieldsTo(h); until != 0 {
 			m.move(h, yielded)
 			h.yielded = true
@@ -65,14 +65,14 @@ func (m *Machine) line(h *hold, e *Acquire) {
 // firstInLine is the one for whom an acquire waits within its client: itself, if it does not wait behind another.
 func (m *Machine) firstInLine(h *hold) *hold {
 	if h.state == behind {
-		return m.queue.lines[h.lock.key].holds[0]
+		return m.queue.lines[h.lock.id()].holds[0]
 	}
 	return h
 }
 
 // leaveLine takes an acquire that has its outcome out of the line, and lets the next one come first.
 func (m *Machine) leaveLine(h *hold, o Outcome) {
-	l := m.queue.lines[h.lock.key]
+	l := m.queue.lines[h.lock.id()]
 	if l == nil {
 		return // the client closes
 	}
@@ -91,7 +91,7 @@ func (m *Machine) leaveLine(h *hold, o Outcome) {
 		l.ended--
 	}
 	if len(l.holds) == 0 || m.closing != nil {
-		m.endLine(h.lock.key)
+		m.endLine(h)
 		return
 	}
 	if o.Status == Unavailable && h.limit == Never || o.Status == Unsupported || o.Status == WrongKind {
@@ -112,9 +112,9 @@ func (m *Machine) leaveLine(h *hold, o Outcome) {
 	}
 }
 
-func (m *Machine) endLine(key string) {
-	delete(m.queue.lines, key)
-	if c := m.contests[key]; c != nil {
+func (m *Machine) endLine(h *hold) {
+	delete(m.queue.lines, h.lock.id())
+	if c := m.contests[h.lock.id()]; c != nil {
 		c.leave(m)
 	}
 }
@@ -122,8 +122,8 @@ func (m *Machine) endLine(key string) {
 // failTogether lets those fail with the one before them who would only find out the same, one after the other. Who has a limit
 // bears nodes that fail until then.
 func (m *Machine) failTogether(h *hold, o Outcome) {
-	l := m.queue.lines[h.lock.key]
-	delete(m.queue.lines, h.lock.key)
+	l := m.queue.lines[h.lock.id()]
+	delete(m.queue.lines, h.lock.id())
 	var rest []*hold
 	for _, next := range l.holds {
 		switch {
@@ -136,10 +136,10 @@ func (m *Machine) failTogether(h *hold, o Outcome) {
 		}
 	}
 	if len(rest) == 0 {
-		m.endLine(h.lock.key)
+		m.endLine(h)
 		return
 	}
-	m.queue.lines[h.lock.key] = &line{holds: rest}
+	m.queue.lines[h.lock.id()] = &line{holds: rest}
 	rest[0].lastFailure = h.lastFailure
 	m.move(rest[0], due)
 	m.attempt(rest[0])
@@ -147,7 +147,7 @@ func (m *Machine) failTogether(h *hold, o Outcome) {
 
 // bequeath leaves the place of an acquire that gives up to the next in line, if that one wants the same. It tells whether it does.
 func (m *Machine) bequeath(h *hold) bool {
-	l := m.queue.lines[h.lock.key]
+	l := m.queue.lines[h.lock.id()]
 	if l == nil || m.closing != nil {
 		return false
 	}
@@ -156,7 +156,7 @@ func (m *Machine) bequeath(h *hold) bool {
 		return false
 	}
 	next := l.holds[i]
-	if next.lock.ttl != h.lock.ttl || next.lock.fencing != h.lock.fencing || next.who != h.who {
+	if next.lock.ttl != h.lock.ttl || next.lock.fencing != h.lock.fencing || next.lock.permits != h.lock.permits || next.who != h.who {
 		return false
 	}
 	next.attempt, h.attempt.hold = h.attempt, next
@@ -183,7 +183,7 @@ func (m *Machine) takePlace(h *hold) {
 
 func heldByAnother() *Outcome { return &Outcome{Status: Held, Message: "someone else holds it"} }
 
-// What refusal() in mutex.lua says of a place.
+// What refusal() in queue.lua says of a place.
 const (
 	turnNext = 1 // it is the first: whoever gives the lock up hands it over
 	turnPoll = 2 // it is the first, and the holder hands over to nobody
@@ -214,7 +214,7 @@ func (m *Machine) beat(h *hold) {
 	a := h.attempt
 	m.send(call{
 		asker:  a,
-		script: script.MutexBeat,
+		script: h.lock.kind.scripts.Beat,
 		args:   h.lock.beatCommand(a.token, m.queue.client, m.now),
 		wait:   a.wait,
 		ttl:    h.lock.ttl,
@@ -227,12 +227,15 @@ func (m *Machine) beat(h *hold) {
 // beaten brings the answer to a beat.
 func (m *Machine) beaten(a *attempt, c *call, v vote, values []Value) {
 	h, g := a.hold, &a.grants[0]
-	number, ok := integers(values, 1)
-	if v.answer == yes && !ok {
-		v = c.senseless()
-	}
+	refused, ok := integers(values, 2)
+	var fence int64
 	if v.answer == yes {
 		g.granted = true
+		if fence, ok = a.given(values); !ok {
+			v = c.senseless()
+		}
+	}
+	if v.answer == yes {
 		g.end = max(g.end, leaseEnd(c.sent, c.ttl))
 	}
 	switch {
@@ -241,21 +244,18 @@ func (m *Machine) beaten(a *attempt, c *call, v vote, values []Value) {
 		m.extend(h)
 	case h.state != queued:
 	case v.answer == yes:
-		m.handedOver(a, number[0].Int)
+		m.handedOver(a, fence)
 	case v.answer == no && v.wrongKind == "" && c.code == script.Gone:
 		delete(m.queue.places, a.token)
 		h.backoff = 0
 		m.move(h, displaced)
 		m.attempt(h)
-	case v.answer == no && v.wrongKind == "" && len(number) == 1:
+	case v.answer == no && v.wrongKind == "" && ok:
 		h.backoff = 0
 		h.lastFailure = heldByAnother()
-		a.turn, g.retryIn = 0, 0
-		if told, ok := integers(values, 2); ok {
-			a.turn = told[1].Int
-		}
-		if number[0].Int >= 0 {
-			g.retryIn = Duration(number[0].Int+1) * Millisecond
+		a.turn, g.retryIn = refused[1].Int, 0
+		if refused[0].Int >= 0 {
+			g.retryIn = Duration(refused[0].Int+1) * Millisecond
 		}
 		m.planBeat(h)
 	default:
@@ -296,8 +296,8 @@ func (m *Machine) subscribed(e *Subscribed) {
 	if m.queue.client == "" || e.Channel != wakeChannel+m.queue.client {
 		return
 	}
-	for _, key := range slices.Sorted(maps.Keys(m.queue.lines)) {
-		if first := m.queue.lines[key].holds[0]; first.state == queued {
+	for _, id := range slices.SortedFunc(maps.Keys(m.queue.lines), lockID.compare) {
+		if first := m.queue.lines[id].holds[0]; first.state == queued {
 			m.beat(first)
 		}
 	}
@@ -326,21 +326,15 @@ func (m *Machine) message(e *Message) {
 		m.released(e.Node, key, e.Payload)
 		return
 	}
-	words := strings.SplitN(e.Payload, " ", 6)
-	if len(words) != 6 || words[0] != "mutex" || e.Channel != wakeChannel+m.queue.client {
+	if e.Channel != wakeChannel+m.queue.client {
 		return
 	}
-	a := m.queue.places[words[1]]
-	sent, err1 := strconv.ParseInt(words[2], 10, 64)
-	elapsed, err2 := strconv.ParseInt(words[3], 10, 64)
-	number, err3 := strconv.ParseInt(words[4], 10, 64)
-	if a == nil || err1 != nil || err2 != nil || err3 != nil || words[5] != a.hold.lock.key ||
-		a.hold.state != asking && a.hold.state != queued || Time(sent) > m.now || elapsed < 0 || (number > 0) != a.hold.lock.fencing {
+	a, told := m.handOver(e.Payload)
+	if a == nil || a.hold.state != asking && a.hold.state != queued || told.sent > m.now {
 		return
 	}
 	// The node heard of this waiter after that was sent, and handed over so much later by its own clock, which may run fast.
-	since := Duration(elapsed) - Duration(elapsed)/100
-	begun := min(Time(sent).add(since), m.now)
+	begun := min(told.sent.add(told.elapsed-told.elapsed/100), m.now)
 	g := &a.grants[0]
 	g.granted = true
 	g.asked = false // the acquire was executed: without a place there is no hand-over
@@ -352,7 +346,40 @@ func (m *Machine) message(e *Message) {
 		return
 	}
 	a.hold.unconfirmed = true
-	m.handedOver(a, number)
+	a.slot = told.slot
+	m.handedOver(a, told.fence)
+}
+
+// handOver is what a message tells of a place that has become the holder.
+type handOver struct {
+	sent    Time     // by the place's client, what its node heard of it last,
+	elapsed Duration // and what has passed there since
+	fence   int64
+	slot    string
+}
+
+// handOver reads a message, and finds the place that it is about; nil if there is none or it makes no sense. It is
+// kind, token, sent, elapsed, fence, the slot of a semaphore, and the lock's name, which may have blanks.
+func (m *Machine) handOver(payload string) (a *attempt, told handOver) {
+	words := strings.SplitN(payload, " ", 6)
+	if len(words) != 6 {
+		return nil, told
+	}
+	if a = m.queue.places[words[1]]; a == nil || words[0] != a.hold.lock.kind.name {
+		return nil, told
+	}
+	sent, err1 := strconv.ParseInt(words[2], 10, 64)
+	elapsed, err2 := strconv.ParseInt(words[3], 10, 64)
+	fence, err3 := strconv.ParseInt(words[4], 10, 64)
+	key := words[5]
+	if a.hold.lock.kind.slots {
+		told.slot, key, _ = strings.Cut(key, " ")
+	}
+	if err1 != nil || err2 != nil || err3 != nil || elapsed < 0 || (fence > 0) != a.hold.lock.fencing || key != a.hold.lock.key {
+		return nil, told
+	}
+	told.sent, told.elapsed, told.fence = Time(sent), Duration(elapsed), fence
+	return a, told
 }
 
 // handedOver makes a place that has become the holder a hold.

@@ -17,9 +17,9 @@ type Machine struct {
 	owed     map[OpID]owner   // requests that have no outcome yet
 	calls    map[CallID]*call // calls that have no answer yet
 	queue    queue
-	contests map[string]*contest // by lock
-	yields   map[string]*yield   // by lock
-	spare    []*call             // memory of calls that have one
+	contests map[lockID]*contest
+	yields   map[lockID]*yield
+	spare    []*call // memory of calls that have one
 	cleanups map[string][]*cleanup
 	nodes    []node
 
@@ -75,9 +75,9 @@ func New(config Config) (*Machine, *Error) {
 		holds:    map[OpID]*hold{},
 		owed:     map[OpID]owner{},
 		calls:    map[CallID]*call{},
-		queue:    queue{lines: map[string]*line{}, places: map[string]*attempt{}},
-		contests: map[string]*contest{},
-		yields:   map[string]*yield{},
+		queue:    queue{lines: map[lockID]*line{}, places: map[string]*attempt{}},
+		contests: map[lockID]*contest{},
+		yields:   map[lockID]*yield{},
 		cleanups: map[string][]*cleanup{},
 		nodes:    make([]node, len(config.Nodes)),
 	}, nil

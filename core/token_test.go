@@ -85,17 +85,17 @@ func TestHashTags(t *testing.T) {
 	} {
 		require.Equal(t, tag, hashTag(key), key)
 		if !strings.Contains(tag, "}") { // else the name can't be used on a cluster
-			require.Equal(t, tag, hashTag(sideKeysOf(key).counter), "the fence counter of %s is on its slot", key)
+			require.Equal(t, tag, hashTag(sideKeysOf("mutex", key).counter), "the fence counter of %s is on its slot", key)
 		}
 	}
-	require.NotEqual(t, sideKeysOf("x").counter, sideKeysOf("{x}").counter)
+	require.NotEqual(t, sideKeysOf("mutex", "x").counter, sideKeysOf("mutex", "{x}").counter)
 }
 
 func TestNames(t *testing.T) {
 	for _, good := range []string{"a", strings.Repeat("x", MaxNameBytes), "é", " ", "{a}b", "{a}:redlocks", "a{a}:redlock:", "\x01"} {
 		require.Empty(t, checkName(good), "%q", good)
 	}
-	for _, bad := range []string{"", strings.Repeat("x", MaxNameBytes+1), "a\x00", "\xff", "é"[:1], sideKeysOf("a").counter, "{a}:redlock:"} {
+	for _, bad := range []string{"", strings.Repeat("x", MaxNameBytes+1), "a\x00", "\xff", "é"[:1], sideKeysOf("mutex", "a").counter, "{a}:redlock:"} {
 		require.NotEmpty(t, checkName(bad), "%q", bad)
 	}
 }

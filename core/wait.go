@@ -6,6 +6,9 @@ import "math/bits"
 
 // loseAttempt cleans up after an attempt and ends the request, or waits for the next attempt.
 func (m *Machine) loseAttempt(h *hold, failure Outcome) {
+	if failure.Status == Held && m.proposeAnother(h) {
+		return
+	}
 	retryIn := m.pause(h, failure)
 	m.abandon(h.attempt)
 	final := failure.Status != Held && (failure.Status != Unavailable || inVain(h.attempt.votes))

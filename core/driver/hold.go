@@ -15,6 +15,7 @@ type Hold struct {
 	Name  string
 	Token string
 	Fence int64
+	Slot  int // of a semaphore
 
 	driver   *Driver
 	deadline atomic.Int64 // core.Time; 0: over

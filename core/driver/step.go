@@ -172,7 +172,7 @@ func (d *Driver) finish(o *core.Outcome, w *work) {
 	r.result.Err = o.Err()
 	r.result.Inspection = o.Inspection
 	if r.acquire != nil && o.Status == core.OK {
-		h := &Hold{ID: o.Op, Name: r.acquire.Name, Token: o.Token, Fence: o.Fence, driver: d}
+		h := &Hold{ID: o.Op, Name: r.acquire.Name, Token: o.Token, Fence: o.Fence, Slot: o.Slot, driver: d}
 		h.deadline.Store(int64(o.Deadline))
 		d.holds[o.Op] = h
 		r.result.Hold = h

@@ -96,16 +96,22 @@ type Holder struct {
 	Digest string        // what ForceRelease takes
 	TTL    time.Duration // until the key expires; negative if it never does
 	Nodes  int           // on how many nodes it is the holder
+	Slot   int           // of a semaphore
 }
 
-// Inspect reads who holds a mutex.
+// Inspect reads who holds a mutex. For a lock of any kind see Lock.Inspect.
 func (c *Client) Inspect(ctx context.Context, name string) (*Inspection, error) {
-	result, err := c.do(ctx, &core.Inspect{Kind: core.Mutex, Name: name})
+	return c.Mutex(name).Inspect(ctx)
+}
+
+// Inspect reads who holds the lock. ErrWrongKind if the name is locked as another kind.
+func (l *Lock) Inspect(ctx context.Context) (*Inspection, error) {
+	result, err := l.client.do(ctx, &core.Inspect{Kind: l.request.Kind, Name: l.request.Name})
 	if err != nil {
 		return nil, err
 	}
 	found := &Inspection{
-		Kind:        "mutex",
+		Kind:        kindNames[l.request.Kind],
 		Fence:       uint64(result.Inspection.Fence),
 		QueueLength: int(result.Inspection.QueueLength),
 		QueueAge:    time.Duration(result.Inspection.QueueAge) * time.Microsecond,
@@ -115,15 +121,22 @@ func (c *Client) Inspect(ctx context.Context, name string) (*Inspection, error) 
 		if h.TTL != core.Forever {
 			ttl = time.Duration(h.TTL) * time.Microsecond
 		}
-		found.Holders = append(found.Holders, Holder{Who: h.Who, Digest: h.Digest, TTL: ttl, Nodes: h.Nodes})
+		found.Holders = append(found.Holders, Holder{Who: h.Who, Digest: h.Digest, TTL: ttl, Nodes: h.Nodes, Slot: h.Slot})
 	}
 	return found, nil
 }
 
-// ForceRelease takes a mutex away from the holder whose digest Inspect showed: a last resort, since that holder may
-// still be working. It finds out at its next renewal or release. ErrNotHeld if there is no such holder.
+var kindNames = map[core.Kind]string{core.Mutex: "mutex", core.Semaphore: "semaphore"}
+
+// ForceRelease takes a mutex away from the holder whose digest Inspect showed. For a lock of any kind see Lock.ForceRelease.
 func (c *Client) ForceRelease(ctx context.Context, name, digest string) error {
-	_, err := c.do(ctx, &core.ForceRelease{Kind: core.Mutex, Name: name, Digest: digest})
+	return c.Mutex(name).ForceRelease(ctx, digest)
+}
+
+// ForceRelease takes the lock away from the holder whose digest Inspect showed: a last resort, since that holder may
+// still be working. It finds out at its next renewal or release. ErrNotHeld if there is no such holder.
+func (l *Lock) ForceRelease(ctx context.Context, digest string) error {
+	_, err := l.client.do(ctx, &core.ForceRelease{Kind: l.request.Kind, Name: l.request.Name, Digest: digest})
 	return err
 }
 

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -42,7 +43,7 @@ func TestExportsAreTheHeadersFunctions(t *testing.T) {
 		declared = append(declared, match[1])
 	}
 	slices.Sort(declared)
-	require.Len(t, declared, 19)
+	require.Len(t, declared, 20)
 	require.Equal(t, declared, exported(t, build(t)+"/lib/libredlock.so"))
 	require.Equal(t, []string{"redlock_core_start"}, exported(t, build(t)+"/lib/libredlock-core.so"))
 }
@@ -68,6 +69,17 @@ func TestStatusesAreTheCores(t *testing.T) {
 		}
 	}
 	require.Len(t, names, int(core.Internal)+1)
+}
+
+func TestKindsAreTheCores(t *testing.T) {
+	enum := regexp.MustCompile(`(?s)/\* Kinds of locks\..*?\};`).FindString(header(t))
+	names := map[string]string{}
+	for _, match := range regexp.MustCompile(`REDLOCK_(\w+) = (\d+)`).FindAllStringSubmatch(enum, -1) {
+		names[match[1]] = match[2]
+	}
+	require.Equal(t, map[string]string{
+		"MUTEX": strconv.Itoa(int(core.Mutex)), "SEMAPHORE": strconv.Itoa(int(core.Semaphore)),
+	}, names)
 }
 
 func TestHeaderIsPlainCAndCPlusPlus(t *testing.T) {

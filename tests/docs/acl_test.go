@@ -70,6 +70,20 @@ func TestTheACLSuffices(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, held.Release())
 
+			semaphore := client.Semaphore("app:s", 1)
+			held, err = semaphore.TryAcquire(ctx)
+			require.NoError(t, err)
+			require.NoError(t, held.Renew(ctx, 20*time.Second))
+			_, err = semaphore.TryAcquire(ctx)
+			require.ErrorIs(t, err, redlock.ErrHeld)
+			found, err = semaphore.Inspect(ctx)
+			require.NoError(t, err)
+			require.NoError(t, semaphore.ForceRelease(ctx, found.Holders[0].Digest))
+			require.ErrorIs(t, held.Release(), redlock.ErrLost)
+			held, err = semaphore.TryAcquire(ctx)
+			require.NoError(t, err)
+			require.NoError(t, held.Release())
+
 			_, err = client.Mutex("other").TryAcquire(ctx)
 			require.ErrorIs(t, err, redlock.ErrUnavailable)
 			require.ErrorContains(t, err, "permission")
@@ -104,30 +118,38 @@ func waitWithTheRights(t *testing.T, nodes int) {
 	require.NoError(t, err)
 	defer other.Close()
 
-	held, err := client.Mutex("app:x").TryAcquire(ctx)
-	require.NoError(t, err)
-	short, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
-	defer cancel()
-	_, err = other.Mutex("app:x").Acquire(short)
-	require.ErrorIs(t, err, redlock.ErrTimeout)
+	for kind, lockOf := range map[string]func(*redlock.Client) *redlock.Lock{
+		"mutex":     func(c *redlock.Client) *redlock.Lock { return c.Mutex("app:x") },
+		"semaphore": func(c *redlock.Client) *redlock.Lock { return c.Semaphore("app:x", 1) },
+	} {
+		t.Run(kind, func(t *testing.T) {
+			own, theirs, queue := lockOf(client), lockOf(other), "{app:x}:redlock:"+kind+":queue:app:x"
+			held, err := own.TryAcquire(ctx)
+			require.NoError(t, err)
+			short, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
+			defer cancel()
+			_, err = theirs.Acquire(short)
+			require.ErrorIs(t, err, redlock.ErrTimeout)
 
-	waited := make(chan error)
-	go func() {
-		next, err := other.Mutex("app:x").Acquire(ctx)
-		if err == nil {
-			err = next.Release()
-		}
-		waited <- err
-	}()
-	const queue, channel = "{app:x}:redlock:mutex:queue:app:x", "redlock:released:app:x"
-	require.Eventually(t, func() bool {
-		if nodes == 1 {
-			return servers[0].Do("LLEN", queue) == any(int64(1))
-		}
-		return slices.Equal(servers[0].Do("PUBSUB", "NUMSUB", channel).([]any), []any{channel, int64(1)})
-	}, 5*time.Second, time.Millisecond)
-	require.NoError(t, held.Release())
-	require.NoError(t, <-waited)
+			waited := make(chan error)
+			go func() {
+				next, err := theirs.Acquire(ctx)
+				if err == nil {
+					err = next.Release()
+				}
+				waited <- err
+			}()
+			const channel = "redlock:released:app:x"
+			require.Eventually(t, func() bool {
+				if nodes == 1 {
+					return servers[0].Do("LLEN", queue) == any(int64(1))
+				}
+				return slices.Equal(servers[0].Do("PUBSUB", "NUMSUB", channel).([]any), []any{channel, int64(1)})
+			}, 5*time.Second, time.Millisecond)
+			require.NoError(t, held.Release())
+			require.NoError(t, <-waited)
+		})
+	}
 	for _, server := range servers {
 		log := server.Do("ACL", "LOG").([]any)
 		require.Empty(t, log, "scripts ignore what they may not do here, and waiters are told late")

@@ -33,6 +33,11 @@ func pay(_ context.Context, fence uint64) error {
 	return err
 }
 
+func render(_ context.Context, gpu int) error {
+	_, err := fmt.Println("rendered on", gpu)
+	return err
+}
+
 func run(ctx context.Context) error {
 SNIPPET}
 
@@ -45,9 +50,18 @@ func main() {
 	"python": `def pay(fence: int) -> None:
     print("paid with", fence)
 
+
+def render(gpu: int | None) -> None:
+    print("rendered on", gpu)
+
+
 SNIPPET`,
 	"js": `function pay(fence) {
   console.log("paid with " + fence);
+}
+
+function render(gpu) {
+  console.log("rendered on " + gpu);
 }
 
 SNIPPET`,
@@ -55,6 +69,8 @@ SNIPPET`,
 #include <redlock.h>
 
 static void pay(uint64_t fence) { printf("paid with %llu\n", (unsigned long long)fence); }
+
+static void render(uint32_t gpu) { printf("rendered on %lu\n", (unsigned long)gpu); }
 
 static int fail(const char *message) {
     fprintf(stderr, "%s\n", message);
@@ -88,8 +104,8 @@ func TestTheReadmesExamplesRun(t *testing.T) {
 
 			output, err := command(t, language, file).CombinedOutput()
 			require.NoError(t, err, "%s", output)
-			require.Regexp(t, `^(paid with \d{16}\n)+$`, string(output))
-			require.Equal(t, []string{"{orders:42}:redlock:mutex:fence:orders:42"}, server.Keys())
+			require.Regexp(t, `^paid with \d{16}\nrendered on 0\n(paid with \d{16}\n)*$`, string(output))
+			require.ElementsMatch(t, []string{"{orders:42}:redlock:mutex:fence:orders:42", "{gpu}:redlock:semaphore:fence:gpu"}, server.Keys())
 		})
 	}
 }

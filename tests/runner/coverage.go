@@ -11,7 +11,7 @@ import (
 
 // What every language must have shown before the scenarios pass. INTERNAL is a bug and has no scenario.
 var (
-	kinds    = []string{"mutex"}
+	kinds    = []string{"mutex", "semaphore"}
 	verbs    = []string{"acquire", "try_acquire", "renew", "release", "inspect", "force_release", "close", "cancel"}
 	statuses = []string{
 		"OK", "HELD", "TIMEOUT", "LOST", "UNAVAILABLE", "CANCELED",

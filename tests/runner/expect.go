@@ -105,6 +105,11 @@ func (w *World) checkField(expected string, reply *line.Line) error {
 			return fmt.Errorf("%s holders: %s", got, describe(reply))
 		}
 		return nil
+	case "slots":
+		if got := strings.Join(reply.All("slot"), ","); got != want {
+			return fmt.Errorf("slots %s: %s", got, describe(reply))
+		}
+		return nil
 	case "who":
 		if got := reply.Get("who"); !strings.Contains(got, want) {
 			return fmt.Errorf("%q is not in who: %q", want, got)

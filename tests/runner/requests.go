@@ -121,7 +121,8 @@ func (w *World) send(words []Word) (*task, error) {
 		if err != nil {
 			return nil, err
 		}
-		fields = append(fields, line.Field{Key: "client", Value: c.id}, line.Field{Key: "kind", Value: "mutex"},
+		t.kind, name.Text = kindOf(name)
+		fields = append(fields, line.Field{Key: "client", Value: c.id}, line.Field{Key: "kind", Value: t.kind},
 			line.Field{Key: "name", Value: name.Text})
 		switch verb {
 		case "acquire", "try_acquire":
@@ -150,6 +151,7 @@ func (w *World) send(words []Word) (*task, error) {
 		if h.driver != c.driver {
 			return nil, fmt.Errorf("hold %s belongs to another driver", name.Text)
 		}
+		t.kind = h.kind
 		fields = append(fields, line.Field{Key: "held", Value: h.id})
 	case "close":
 		fields = append(fields, line.Field{Key: "client", Value: c.id})
@@ -163,6 +165,14 @@ func (w *World) send(words []Word) (*task, error) {
 	t.started = time.Now()
 	t.call = c.driver.Send(verb, append(fields, more...)...)
 	return t, nil
+}
+
+// kindOf takes a lock's name apart: "semaphore:x" is x as a semaphore, and "x", as "mutex:x" is, x as a mutex.
+func kindOf(word Word) (kind, name string) {
+	if kind, name, found := strings.Cut(word.Text, ":"); found && !word.Quoted && slices.Contains(kinds, kind) {
+		return kind, name
+	}
+	return "mutex", word.Text
 }
 
 // request does a client's request and checks its reply.
@@ -182,14 +192,14 @@ func (w *World) finish(s *Step, t *task, limit time.Duration) (*line.Line, error
 		return nil, err
 	}
 	took := time.Since(t.started)
-	w.coverage.Saw(t.client.driver.Name, "mutex", t.call.Verb, reply.Word)
+	w.coverage.Saw(t.client.driver.Name, t.kind, t.call.Verb, reply.Word)
 	var acquired *hold
 	if reply.Word == "OK" && t.hold != "" {
 		fence, err := strconv.ParseUint(reply.Get("fence"), 10, 64)
 		if err != nil {
 			return nil, fmt.Errorf("the reply has no fence: %s", reply)
 		}
-		acquired = &hold{driver: t.client.driver, id: t.hold, token: reply.Get("token"), fence: fence}
+		acquired = &hold{driver: t.client.driver, id: t.hold, kind: t.kind, token: reply.Get("token"), fence: fence}
 	}
 	return reply, w.check(s.Expect, reply, acquired, took)
 }
@@ -258,7 +268,7 @@ func (w *World) cancel(args []Word) error {
 	if err != nil {
 		return err
 	}
-	w.coverage.Saw(t.client.driver.Name, "mutex", "cancel", reply.Word)
+	w.coverage.Saw(t.client.driver.Name, t.kind, "cancel", reply.Word)
 	if reply.Word != "OK" {
 		return fmt.Errorf("cancel: %s", reply)
 	}

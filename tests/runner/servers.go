@@ -210,5 +210,7 @@ func keysLeft(nodes []*node) ([]string, error) {
 
 // IsFenceCounter tells whether a key is one that outlives its lock.
 func IsFenceCounter(key string) bool {
-	return strings.HasPrefix(key, "{") && strings.Contains(key, "}:redlock:mutex:fence:")
+	_, side, found := strings.Cut(key, "}:redlock:")
+	kind, role, _ := strings.Cut(side, ":")
+	return found && key[0] == '{' && slices.Contains(kinds, kind) && strings.HasPrefix(role, "fence:")
 }

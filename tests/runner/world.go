@@ -53,6 +53,7 @@ type client struct {
 type hold struct {
 	driver *drivers.Driver
 	id     string
+	kind   string
 	token  string
 	fence  uint64
 }
@@ -61,6 +62,7 @@ type hold struct {
 type task struct {
 	client  *client
 	call    *drivers.Call
+	kind    string // of the lock
 	hold    string // the driver's name for what it acquires
 	started time.Time
 }

@@ -114,6 +114,9 @@ func TestExpiryAgrees(t *testing.T) {
 	}
 }
 
+// mutexScripts are those that the simulation knows.
+var mutexScripts = script.Mutex.All()
+
 // writer makes random commands.
 type writer struct {
 	*rand.Rand
@@ -152,7 +155,7 @@ func (w *writer) command() []string {
 	case 5:
 		return []string{"LIST", pick(w, lock+"-list", lock+"-list", fence+"-list", queue+"-list", places+"-list")}
 	}
-	s := script.All[w.IntN(len(script.All))]
+	s := mutexScripts[w.IntN(len(mutexScripts))]
 	if w.IntN(2) == 0 {
 		s = []*script.Script{script.MutexAcquire, script.MutexAcquire, script.MutexBeat}[w.IntN(3)]
 	}

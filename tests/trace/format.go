@@ -74,6 +74,9 @@ func formatOutcome(out *strings.Builder, o *core.Outcome) {
 	if o.Fence != 0 {
 		fmt.Fprintf(out, " fence=%d", o.Fence)
 	}
+	if o.Slot != 0 {
+		fmt.Fprintf(out, " slot=%d", o.Slot)
+	}
 	if o.Deadline != 0 {
 		fmt.Fprintf(out, " deadline=%s", moment(o.Deadline))
 	}
@@ -90,7 +93,11 @@ func formatOutcome(out *strings.Builder, o *core.Outcome) {
 	}
 	out.WriteString("\n")
 	for _, h := range o.Inspection.Holders {
-		fmt.Fprintf(out, "    holder who=%q digest=%s ttl=%s nodes=%d\n", h.Who, h.Digest, span(h.TTL), h.Nodes)
+		fmt.Fprintf(out, "    holder who=%q digest=%s ttl=%s nodes=%d", h.Who, h.Digest, span(h.TTL), h.Nodes)
+		if h.Slot != 0 {
+			fmt.Fprintf(out, " slot=%d", h.Slot)
+		}
+		out.WriteString("\n")
 	}
 }
 

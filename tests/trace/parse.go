@@ -96,7 +96,7 @@ func (e *event) events() []core.Event {
 
 func (e *event) acquire(op core.OpID) *core.Acquire {
 	a := &core.Acquire{
-		Op: op, Kind: e.kind(), Name: e.text("name"), TTL: e.duration("ttl"), Wait: e.duration("wait"),
+		Op: op, Kind: e.kind(), Name: e.text("name"), Permits: int(e.integer("permits")), TTL: e.duration("ttl"), Wait: e.duration("wait"),
 		Fencing: e.toggle("fencing"), AutoRenew: e.toggle("auto_renew"), Queue: e.toggle("queue"),
 		Retry:   core.Retry{Delay: e.duration("retry_delay"), Jitter: e.duration("retry_jitter"), MaxTries: int(e.integer("max_tries"))},
 		MaxHold: e.duration("max_hold"), Metadata: e.text("metadata"),

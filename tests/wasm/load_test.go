@@ -51,7 +51,7 @@ func (w *worker) pair(name int) {
 
 func (w *worker) acquire(name int) {
 	w.op++
-	w.step("[[],[],", 1, `["acquire",%d,"mutex","orders:%d",0,2500000,null,false,false,null,0,"","%032x",1700000000000000]`, w.op, name, w.op)
+	w.step("[[],[],", 1, `["acquire",%d,"mutex","orders:%d",0,0,2500000,null,false,false,null,0,"","%032x",1700000000000000]`, w.op, name, w.op)
 	w.step(fmt.Sprintf(`[[[%d,0,"rl0:`, w.op), 0, `["answer",%d,[1,%d]]`, w.call, w.now)
 }
 
@@ -70,7 +70,7 @@ func (w *worker) renewed(name int) {
 	w.step("[[],[],", 1, `["renew",%d,%d,0]`, w.op, hold)
 	w.step(fmt.Sprintf(`[[[%d,0,"",0,`, w.op), 0, `["answer",%d,[1]]`, w.call)
 	w.op++
-	w.step("[[],[],", 1, `["acquire",%d,"mutex","orders:%d",0,0,null,false,false,null,0,"caf\u00e9 \udcff","%032x",0]`, w.op, name, w.op)
+	w.step("[[],[],", 1, `["acquire",%d,"mutex","orders:%d",0,0,0,null,false,false,null,0,"caf\u00e9 \udcff","%032x",0]`, w.op, name, w.op)
 	w.step(fmt.Sprintf(`[[[%d,1,"`, w.op), 0, `["answer",%d,[0,9000]]`, w.call)
 	w.step("[[],[],", 0, `["tick"]`)
 	w.op++

@@ -57,12 +57,12 @@ func TestSDK(t *testing.T) {
 	require.Zero(t, code)
 	require.Equal(t, fmt.Sprintf(`[1,%q]`, wire.Version), string(output))
 
-	require.Equal(t, `[[[0,0,"",0,0,null]],[],null]`, p.step(`[0,[["open",["n:1"],"",0,0,"h",1,"go"]]]`))
+	require.Equal(t, `[[[0,0,"",0,0,null,0]],[],null]`, p.step(`[0,[["open",["n:1"],"",0,0,"h",1,"go"]]]`))
 	require.Empty(t, p.sent, "nothing to send")
 	require.Equal(t, `[[],[],2000000]`,
-		p.step(`[0,[["acquire",1,"mutex","x",0,0,null,false,false,null,0,"\udcff","000102030405060708090a0b0c0d0e0f",0]]]`))
+		p.step(`[0,[["acquire",1,"mutex","x",0,0,0,null,false,false,null,0,"\udcff","000102030405060708090a0b0c0d0e0f",0]]]`))
 	require.Regexp(t, `^\[\[\[1,0,2000000,\["EVALSHA","[0-9a-f]{40}",.*,"x",.*]]],\[]]$`, p.sent)
-	require.Equal(t, `[[[1,0,"rl0:AAECAwQFBgcICQoLDA0ODw:h/1/go/%FF",7,9898000,null]],[],9898000]`, p.step(`[1,[["answer",1,[1,7]]]]`))
+	require.Equal(t, `[[[1,0,"rl0:AAECAwQFBgcICQoLDA0ODw:h/1/go/%FF",7,9898000,null,0]],[],9898000]`, p.step(`[1,[["answer",1,[1,7]]]]`))
 	require.Empty(t, p.sent)
 
 	code, _, err = p.plugin.Call("step", []byte(`[2,[["tock"]]]`))

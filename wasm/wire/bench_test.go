@@ -24,7 +24,7 @@ func BenchmarkPair(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		op += 2
-		feed(`["acquire",%d,"mutex","orders:42",0,2500000,null,null,null,null,0,"","%032x",1700000000000000]`, op-1, op)
+		feed(`["acquire",%d,"mutex","orders:42",0,0,2500000,null,null,null,null,0,"","%032x",1700000000000000]`, op-1, op)
 		feed(`["answer",%d,[1,%d]]`, op-1, now)
 		feed(`["release",%d,%d]`, op, op-1)
 		feed(`["answer",%d,[1]]`, op)

@@ -151,7 +151,7 @@ func equal(ours, theirs any) bool {
 // FuzzStep: whatever a host says, the session answers with JSON or calls it malformed. It never panics and never fails for good.
 func FuzzStep(f *testing.F) {
 	const open = `["open",["n0:6379","n1:6379","n2:6379"],"",0,0,"host",7,"go"]`
-	const acquire = `["acquire",1,"mutex","x",1000000,null,true,null,null,null,0,"","000102030405060708090a0b0c0d0e0f",1700000000000000]`
+	const acquire = `["acquire",1,"mutex","x",0,1000000,null,true,null,null,null,0,"","000102030405060708090a0b0c0d0e0f",1700000000000000]`
 	for _, events := range []string{
 		acquire + `,["answer",1,[1,5]],["answer",2,[1,6]],["renew",2,1,500000],["answer",4,[1]],["answer",5,[0]],["release",3,1],["close",4]`,
 		acquire + `,["failed",1,"refused","gone"],["failed",2,"unknown","late"],["failed",3,"error","NOSCRIPT"],["cancel",1]`,

@@ -88,6 +88,7 @@ func (r *reader) acquire() *core.Acquire {
 		Op:        r.op(),
 		Kind:      r.kind(),
 		Name:      r.text(),
+		Permits:   int(r.integer()),
 		TTL:       r.duration(),
 		Wait:      r.limit(),
 		Fencing:   r.toggle(),

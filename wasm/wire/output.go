@@ -84,9 +84,11 @@ func appendOutcome(out []byte, o *core.Outcome) []byte {
 	out = appendInt(out, o.Fence)
 	out = appendInt(out, int64(o.Deadline))
 	if o.Inspection == nil {
-		return append(out, ",null]"...)
+		out = append(out, ",null"...)
+	} else {
+		out = appendInspection(out, o.Inspection)
 	}
-	return append(appendInspection(out, o.Inspection), ']')
+	return append(appendInt(out, int64(o.Slot)), ']')
 }
 
 func appendInspection(out []byte, i *core.Inspection) []byte {
@@ -99,7 +101,8 @@ func appendInspection(out []byte, i *core.Inspection) []byte {
 		out = AppendText(out, h.Who)
 		out = AppendText(out, h.Digest)
 		out = appendLimit(out, h.TTL)
-		out = append(appendInt(out, int64(h.Nodes)), ']')
+		out = appendInt(out, int64(h.Nodes))
+		out = append(appendInt(out, int64(h.Slot)), ']')
 	}
 	out = append(out, ']')
 	out = appendInt(out, i.QueueLength)

@@ -16,7 +16,7 @@ import (
 
 const (
 	open    = `["open",["n0:6379"],"",0,0,"host",7,"go"]`
-	acquire = `["acquire",1,"mutex","x",0,0,false,false,false,null,0,"","000102030405060708090a0b0c0d0e0f",1700000000000000]`
+	acquire = `["acquire",1,"mutex","x",0,0,0,false,false,false,null,0,"","000102030405060708090a0b0c0d0e0f",1700000000000000]`
 	token   = "rl0:AAECAwQFBgcICQoLDA0ODw:host/7/go"
 )
 
@@ -31,21 +31,21 @@ func step(t testing.TB, s *wire.Session, input string) (output, sends string) {
 func TestAcquireAndRelease(t *testing.T) {
 	var s wire.Session
 	out, sends := step(t, &s, `[1000,[`+open+`,`+acquire+`]]`)
-	require.Equal(t, `[[[0,0,"",0,0,null]],[],2001000]`, out)
+	require.Equal(t, `[[[0,0,"",0,0,null,0]],[],2001000]`, out)
 	require.True(t, strings.HasPrefix(sends, `[[[1,0,2000000,["EVALSHA","`), sends)
 	require.True(t, strings.HasSuffix(sends, `","1","x","`+token+`","10000","600000",""]]],[]]`), sends)
 
 	out, sends = step(t, &s, `[2000,[["answer",1,[1,0]]]]`)
-	require.Equal(t, `[[[1,0,"`+token+`",0,9899000,null]],[],9899000]`, out)
+	require.Equal(t, `[[[1,0,"`+token+`",0,9899000,null,0]],[],9899000]`, out)
 	require.Empty(t, sends)
 
 	step(t, &s, `[3000,[["release",2,1]]]`)
 	out, sends = step(t, &s, `[4000,[["answer",2,[1]],["inspect",3,"mutex","x"]]]`)
-	require.True(t, strings.HasPrefix(out, `[[[2,0,"",0,0,null]],[],`), out)
+	require.True(t, strings.HasPrefix(out, `[[[2,0,"",0,0,null,0]],[],`), out)
 	require.Contains(t, sends, `[[[3,0,`)
 
 	out, _ = step(t, &s, `[5000,[["answer",3,[1,"`+token+`",-1,12,2,3000]]]]`)
-	require.Equal(t, `[[[3,0,"",0,0,["mutex",12,[["host/7/go","`+digest(t, out)+`",null,1]],2,3000000]]],[],null]`, out)
+	require.Equal(t, `[[[3,0,"",0,0,["mutex",12,[["host/7/go","`+digest(t, out)+`",null,1,0]],2,3000000],0]],[],null]`, out)
 }
 
 // digest picks the holder's digest out of an outcome of inspect.
@@ -110,7 +110,9 @@ func TestRequestsThatMakeNoSense(t *testing.T) {
 	for request, status := range map[string]core.Status{
 		strings.Replace(acquire, `"mutex"`, `"mutant"`, 1):                  core.Invalid,
 		strings.Replace(acquire, `"mutex"`, `"read"`, 1):                    core.Unsupported,
-		strings.Replace(acquire, `"x",0,0`, `"x",0,-1`, 1):                  core.Invalid,
+		strings.Replace(acquire, `"x",0,0,0`, `"x",0,0,-1`, 1):              core.Invalid,
+		strings.Replace(acquire, `"x",0`, `"x",1`, 1):                       core.Invalid,
+		strings.Replace(acquire, `"mutex"`, `"semaphore"`, 1):               core.Invalid,
 		strings.Replace(acquire, `null,0,""`, `[0,0,-1],0,""`, 1):           core.Invalid,
 		strings.Replace(acquire, `false,null,0,""`, `null,[1,0,0],0,""`, 1): core.Invalid,
 		`["release",1,9]`: core.NotHeld,
@@ -197,7 +199,7 @@ func TestMalformed(t *testing.T) {
 		}
 		// Nothing was done.
 		out, _ := step(t, fresh, `[0,[`+open+`,`+acquire+`]]`)
-		require.Equal(t, `[[[0,0,"",0,0,null]],[],2000000]`, out)
+		require.Equal(t, `[[[0,0,"",0,0,null,0]],[],2000000]`, out)
 	}
 }
 

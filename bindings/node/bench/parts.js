@@ -16,7 +16,7 @@ export async function machineSteps(url) {
 async function alone(pairs = 50_000) {
   const machine = new Machine(await compiledModule());
   machine.step(now(), [["open", ["server"], "", 0, 0, "host", 1, "node"]]);
-  const request = ["mutex", "bench:0001", 10_000_000, null, null, null, null, null, 0, "", "00".repeat(16), Date.now() * 1000];
+  const request = ["mutex", "bench:0001", 0, 10_000_000, null, null, null, null, null, 0, "", "00".repeat(16), Date.now() * 1000];
   const answered = (event) => {
     const { calls } = machine.step(now(), [event]);
     machine.step(now(), [["answer", calls[0][0], [1, 1_700_000_000_000_000]]]);

@@ -5,12 +5,10 @@ import { inspect } from "node:util";
 import { count, duration, options, text, toggle } from "./arguments.js";
 import { Status, errorOf } from "./errors.js";
 import { Lifeline } from "./lifeline.js";
-import { Mutex } from "./mutex.js";
+import { Mutex, Semaphore } from "./lock.js";
 import { Session } from "./session.js";
 import { compiledModule } from "./module.js";
 import { prefixOf, requireDistinct, sourceOf } from "./clients/source.js";
-
-/** @typedef {import("./machine.js").Outcome} Outcome */
 
 const SETTINGS = ["nodes", "prefix", "nodeTimeoutMs", "unavailableAfterMs", "onHealth"];
 const LOCK_OPTIONS = ["ttlMs", "fencing", "autoRenew", "queue", "retryDelayMs", "retryJitterMs", "maxTries", "maxHoldMs", "metadata"];
@@ -65,49 +63,38 @@ export class Redlock {
    * @param {import("./index.js").LockOptions} [lock]
    */
   mutex(name, lock) {
-    const { ttlMs, fencing, autoRenew, queue, retryDelayMs, retryJitterMs, maxTries, maxHoldMs, metadata = "" } = options(
-      "mutex",
-      lock,
-      LOCK_OPTIONS,
-    );
-    const retry = [duration("retryDelayMs", retryDelayMs), duration("retryJitterMs", retryJitterMs), count("maxTries", maxTries)];
-    return new Mutex(this.#lifeline, {
-      name: text("name", name),
-      ttl: duration("ttlMs", ttlMs),
-      fencing: toggle("fencing", fencing),
-      autoRenew: toggle("autoRenew", autoRenew),
-      queue: toggle("queue", queue),
-      retry: retry.some(Boolean) ? retry : null,
-      maxHold: duration("maxHoldMs", maxHoldMs),
-      metadata: text("metadata", metadata),
-    });
+    return new Mutex(this.#lifeline, request("mutex", name, 0, options("mutex", lock, LOCK_OPTIONS)));
   }
 
   /**
-   * Reads who holds a name.
+   * Describes a lock that several holders have at a time. Acquires nothing and asks no node.
+   * @param {string} name
+   * @param {import("./index.js").SemaphoreOptions} lock
+   */
+  semaphore(name, lock) {
+    const { permits, ...rest } = options("semaphore", lock, ["permits", ...LOCK_OPTIONS]);
+    if (permits === undefined) {
+      throw new TypeError("a semaphore needs permits, a number");
+    }
+    return new Semaphore(this.#lifeline, request("semaphore", name, count("permits", permits), rest));
+  }
+
+  /**
+   * Reads who holds a mutex.
    * @param {string} name
    * @returns {Promise<import("./index.js").Inspection>}
    */
   async inspect(name) {
-    const outcome = await this.#request(["inspect", 0, "mutex", text("name", name)]);
-    const [, fence, holders, queueLength, queueAge] = /** @type {import("./machine.js").Inspected} */ (outcome[5]);
-    return {
-      kind: "mutex",
-      held: holders.length > 0,
-      holders: holders.map(([who, digest, ttl, nodes]) => ({ who, digest, ttlMs: ttl === null ? null : ttl / 1000, nodes })),
-      fence: BigInt(fence),
-      queueLength,
-      queueAgeMs: queueAge / 1000,
-    };
+    return this.mutex(name).inspect();
   }
 
   /**
-   * Takes a lock away from the holder whose digest `inspect` showed.
+   * Takes a mutex away from the holder whose digest `inspect` showed.
    * @param {string} name
    * @param {string} digest
    */
   async forceRelease(name, digest) {
-    await this.#request(["force_release", 0, "mutex", text("name", name), text("digest", digest)]);
+    await this.mutex(name).forceRelease(digest);
   }
 
   /** Closes the client: waits reject with Closed, and what it holds is lost and released. */
@@ -124,16 +111,29 @@ export class Redlock {
     const { addresses, closed } = this.#lifeline.session;
     return `Redlock { ${addresses.join(", ")}${closed ? ", closed" : ""} }`;
   }
+}
 
-  /**
-   * @param {import("./machine.js").Event} event
-   * @returns {Promise<Outcome>}
-   */
-  async #request(event) {
-    const outcome = await this.#lifeline.session.perform(event);
-    if (outcome[1] !== Status.OK) {
-      throw errorOf(outcome);
-    }
-    return outcome;
-  }
+/**
+ * What a lock object is made with.
+ * @param {import("./machine.js").Kind} kind
+ * @param {string} name
+ * @param {number} permits
+ * @param {Partial<import("./index.js").LockOptions>} lock
+ * @returns {import("./lock.js").Request}
+ */
+function request(kind, name, permits, lock) {
+  const { ttlMs, fencing, autoRenew, queue, retryDelayMs, retryJitterMs, maxTries, maxHoldMs, metadata = "" } = lock;
+  const retry = [duration("retryDelayMs", retryDelayMs), duration("retryJitterMs", retryJitterMs), count("maxTries", maxTries)];
+  return {
+    kind,
+    name: text("name", name),
+    permits,
+    ttl: duration("ttlMs", ttlMs),
+    fencing: toggle("fencing", fencing),
+    autoRenew: toggle("autoRenew", autoRenew),
+    queue: toggle("queue", queue),
+    retry: retry.some(Boolean) ? retry : null,
+    maxHold: duration("maxHoldMs", maxHoldMs),
+    metadata: text("metadata", metadata),
+  };
 }

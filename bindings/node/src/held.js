@@ -54,6 +54,14 @@ export class Held {
     return this.#hold.fence;
   }
 
+  /**
+   * Which of a semaphore's permits this is, from 0; null for other kinds of lock. Fencing tokens increase for each slot on
+   * its own.
+   */
+  get slot() {
+    return this.#hold.slot;
+  }
+
   /** The value that stands in Redis while the lock is held. */
   get token() {
     return this.#hold.token;
@@ -143,6 +151,7 @@ export class Held {
   /** What console.log shows. */
   [inspect.custom]() {
     const state = this.#hold.over ? "released" : this.#hold.isLost() ? "lost" : `${this.remainingMs} ms left`;
-    return `Held ${JSON.stringify(this.name)} { fence: ${this.fence}n, ${state} }`;
+    const slot = this.slot === null ? "" : `slot: ${this.slot}, `;
+    return `Held ${JSON.stringify(this.name)} { ${slot}fence: ${this.fence}n, ${state} }`;
   }
 }

@@ -4,6 +4,15 @@ import { now } from "./clock.js";
 import { LeaseSignal } from "./signal.js";
 import { Closed, LockLost, NotHeld } from "./errors.js";
 
+/**
+ * The slot of a kind that has them; null of others.
+ * @param {import("./machine.js").Kind} kind
+ * @param {number} slot
+ */
+export function slotOf(kind, slot) {
+  return kind === "semaphore" ? slot : null;
+}
+
 /** A hold. The session keeps it until it is released, even if the application has forgotten its Held. */
 export class Hold {
   /** @type {number} When the lease ends, in microseconds of the clock. */
@@ -21,15 +30,17 @@ export class Hold {
    * @param {string} name
    * @param {string} token
    * @param {bigint} fence
+   * @param {number | null} slot of a semaphore
    * @param {number} deadline
    */
-  constructor(session, id, name, token, fence, deadline) {
+  constructor(session, id, name, token, fence, slot, deadline) {
     this.session = session;
     this.epoch = session.epoch;
     this.id = id;
     this.name = name;
     this.token = token;
     this.fence = fence;
+    this.slot = slot;
     this.deadline = deadline;
   }
 

@@ -71,6 +71,14 @@ export interface LockOptions {
   metadata?: string | undefined;
 }
 
+export interface SemaphoreOptions extends LockOptions {
+  /**
+   * How many may hold it, 1 to 10,000. Who asks says how many there are: with more than before others get in at once, with
+   * fewer those who are in stay until they release.
+   */
+  permits: number;
+}
+
 export interface Cancelable {
   /** Ends the operation with Canceled, which has its reason as `cause`. A wait that was ended leaves nothing behind. */
   signal?: AbortSignal | undefined;
@@ -104,7 +112,18 @@ export interface Redlock extends AsyncDisposable {
   mutex(name: string, options?: LockOptions): Mutex;
 
   /**
-   * Reads who holds a name.
+   * Describes a lock that several holders have at a time, each with a slot. Acquires nothing and asks no node.
+   *
+   *     await redlock.semaphore("gpu", { permits: 3 }).using(async (held) => run(held.slot));
+   *
+   * @param name the key in Redis, after the client's prefix; not one that a mutex uses
+   * @throws {InvalidUse} an argument can't be what it is meant to be; limits such as those of permits are checked when the
+   *   lock is acquired
+   */
+  semaphore(name: string, options: SemaphoreOptions): Semaphore;
+
+  /**
+   * Reads who holds a mutex. Locks of every kind have an `inspect` of their own.
    *
    * @throws {Unavailable} too few nodes answered
    * @throws {WrongKind} something that is no mutex stands there
@@ -112,8 +131,8 @@ export interface Redlock extends AsyncDisposable {
   inspect(name: string): Promise<Inspection>;
 
   /**
-   * Takes a lock away from the holder whose digest `inspect` showed. A last resort: that holder may still be working, and
-   * finds out at its next renewal or release.
+   * Takes a mutex away from the holder whose digest `inspect` showed. Locks of every kind have a `forceRelease` of their
+   * own. A last resort: that holder may still be working, and finds out at its next renewal or release.
    *
    * @throws {NotHeld} there is no such holder
    * @throws {Unavailable} too few nodes answered
@@ -128,12 +147,11 @@ export interface Redlock extends AsyncDisposable {
 }
 
 /**
- * A lock that one holder has at a time; made by `Redlock.mutex`.
+ * A lock of any kind.
  *
- * It describes the lock and holds nothing itself, so it never changes, and any number of callers may use it at once. It
- * is not reentrant: who holds it and acquires it again, waits.
+ * It describes the lock and holds nothing itself, so it never changes, and any number of callers may use it at once.
  */
-export interface Mutex {
+export interface Lock {
   /** The name of the lock, without the client's prefix. */
   readonly name: string;
 
@@ -160,12 +178,41 @@ export interface Mutex {
    * ended. `held.signal` tells the function at once. A release that could not be confirmed is only warned of.
    */
   using<T>(body: (held: Held) => T | PromiseLike<T>, options?: WaitOptions): Promise<T>;
+
+  /**
+   * Reads who holds the lock.
+   *
+   * @throws {Unavailable} too few nodes answered
+   * @throws {WrongKind} something else stands at the name, such as a lock of another kind
+   */
+  inspect(): Promise<Inspection>;
+
+  /**
+   * Takes the lock away from the holder whose digest `inspect` showed. A last resort: that holder may still be working, and
+   * finds out at its next renewal or release.
+   *
+   * @throws {NotHeld} there is no such holder
+   * @throws {Unavailable} too few nodes answered
+   */
+  forceRelease(digest: string): Promise<void>;
 }
+
+/**
+ * A lock that one holder has at a time; made by `Redlock.mutex`. It is not reentrant: who holds it and acquires it again,
+ * waits.
+ */
+export interface Mutex extends Lock {}
+
+/**
+ * A lock that several holders have at a time, each with a slot; made by `Redlock.semaphore`. It is not reentrant: who holds
+ * it and acquires it again, takes another slot, or waits for one.
+ */
+export interface Semaphore extends Lock {}
 
 /**
  * A lock that is held, and the only one that can renew and release it.
  *
- * With `await using` it is released at the end of the block, as with `Mutex.using`. One that is garbage-collected
+ * With `await using` it is released at the end of the block, as with `Lock.using`. One that is garbage-collected
  * unreleased is released, with a warning.
  */
 export interface Held extends AsyncDisposable {
@@ -176,6 +223,11 @@ export interface Held extends AsyncDisposable {
    * refuses a write with a smaller one than it has seen. 0n if the lock was made with `fencing: false`.
    */
   readonly fence: bigint;
+  /**
+   * Which of a semaphore's permits this is, from 0; null for other kinds of lock. With one node it is the lowest that was
+   * free. Fencing tokens increase for each slot on its own: whatever the lock protects keeps the largest of each.
+   */
+  readonly slot: number | null;
   /** The value that stands in Redis while the lock is held. */
   readonly token: string;
   /** How long the lock is certainly ours; 0 when it is lost or released. */
@@ -210,10 +262,10 @@ export interface Held extends AsyncDisposable {
 
 /** Who holds a name. */
 export interface Inspection {
-  kind: "mutex";
+  kind: "mutex" | "semaphore";
   /** Whether somebody holds the name on any node. */
   held: boolean;
-  /** Empty if the name is free; several if the nodes disagree, those on most nodes first, at most four of them. */
+  /** Empty if the name is free; several of a semaphore, or if the nodes disagree: those on most nodes first, then by slot. */
   holders: Holder[];
   /** The largest fencing token that a node remembers; 0n if none does. */
   fence: bigint;
@@ -229,10 +281,12 @@ export interface Holder {
   who: string;
   /** Names this hold: what `forceRelease` takes. */
   digest: string;
-  /** How long until the key expires; null if it never does. */
+  /** How long until the key, or a semaphore's slot, expires; null if it never does. */
   ttlMs: number | null;
   /** On how many nodes it is the holder. */
   nodes: number;
+  /** Of a semaphore, which of its permits; null for other kinds. */
+  slot: number | null;
 }
 
 /** How an operation ended. The numbers are the same in every language and never change. */

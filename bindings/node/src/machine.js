@@ -6,12 +6,13 @@
 import { Wasi } from "./wasi.js";
 
 /** @typedef {[verb: string, ...fields: unknown[]]} Event */
+/** @typedef {"mutex" | "semaphore"} Kind */
 /** @typedef {[node: number, address: string, cause: string]} NodeCause */
-/** @typedef {[who: string, digest: string, ttl: number | null, nodes: number]} InspectedHolder */
+/** @typedef {[who: string, digest: string, ttl: number | null, nodes: number, slot: number]} InspectedHolder */
 /** @typedef {[kind: string, fence: number, holders: InspectedHolder[], queueLength: number, queueAge: number]} Inspected */
 /**
  * @typedef {[op: number, status: number, token: string, fence: number | NodeCause[],
- *   deadline?: number | null, inspection?: Inspected | null]} Outcome
+ *   deadline?: number | null, inspection?: Inspected | null, slot?: number]} Outcome
  * If the status is OK; else message and causes stand in the places of token and fence.
  */
 /** @typedef {[kind: "lost" | "deadline" | "health", hold: number, what: string | number]} Notice */

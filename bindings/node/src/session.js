@@ -6,7 +6,7 @@
 import { hostname } from "node:os";
 
 import { onAbort } from "./abort.js";
-import { Hold } from "./hold.js";
+import { Hold, slotOf } from "./hold.js";
 import { Machine } from "./machine.js";
 import { Pump } from "./pump.js";
 import { Node } from "./node.js";
@@ -156,8 +156,9 @@ export class Session {
           resolve(outcome);
           return;
         }
-        const [id, , token, fence, deadline] = outcome;
-        const hold = new Hold(this, id, name, token, BigInt(Number(fence)), Number(deadline));
+        const [id, , token, fence, deadline, , slot] = outcome;
+        const which = slotOf(/** @type {import("./machine.js").Kind} */ (event[2]), Number(slot));
+        const hold = new Hold(this, id, name, token, BigInt(Number(fence)), which, Number(deadline));
         if (signal?.aborted) {
           this.discard(hold); // it came in just before
           resolve(canceled);

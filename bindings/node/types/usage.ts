@@ -4,7 +4,7 @@ import { createClient } from "redis-6";
 import { Cluster, Redis } from "ioredis";
 
 import { AcquireTimeout, LockLost, RedlockError, Status, Unavailable, connect } from "../src/index.js";
-import type { Code, Held, Holder, Inspection, Mutex, Redlock } from "../src/index.js";
+import type { Code, Held, Holder, Inspection, Lock, Mutex, Redlock, Semaphore } from "../src/index.js";
 import * as errors from "../src/errors.js";
 import { connect as implementation } from "../src/client.js";
 
@@ -37,6 +37,11 @@ export async function everything(signal: AbortSignal): Promise<number> {
   const sync: string = await lock.using((held) => held.name);
   const { holders, fence }: Inspection = await redlock.inspect(sync);
   holders.forEach(({ who, digest, ttlMs, nodes }: Holder) => console.log(who, digest, ttlMs ?? "never", nodes, fence));
+  const some: Semaphore = redlock.semaphore("gpu", { permits: 3, ttlMs: 10_000 });
+  const either: Lock = some ?? lock;
+  const slot: number | null = await either.using((held) => held.slot);
+  const slots: (number | null)[] = (await some.inspect()).holders.map((holder) => holder.slot);
+  await some.forceRelease(holders[slots.indexOf(slot)]?.digest ?? "");
   await redlock.forceRelease("orders:42", holders[0]?.digest ?? "");
   await redlock.close();
   return result;
@@ -63,6 +68,10 @@ export async function failing(lock: Mutex): Promise<Code | "fine"> {
 export async function mistakes(redlock: Redlock): Promise<void> {
   // @ts-expect-error there are no seconds
   redlock.mutex("x", { ttl: 10 });
+  // @ts-expect-error how many?
+  redlock.semaphore("x", { ttlMs: 10 });
+  // @ts-expect-error a mutex has one
+  redlock.mutex("x", { permits: 1 });
   // @ts-expect-error not a duration
   redlock.mutex("x", { ttlMs: "10" });
   // @ts-expect-error one node is a list of one

@@ -67,7 +67,7 @@ def test_the_long_error_begins_as_the_error() -> None:
 
 def test_an_event_is_unpacked_as_it_is_laid_out() -> None:
     event = _abi.CEvent(
-        id=1, held=2, fence=2**64 - 1, remaining_ms=-4, kind=5, status=6, node=-1, reserved=8
+        id=1, held=2, fence=2**64 - 1, remaining_ms=-4, kind=5, status=6, node=-1, slot=8
     )
     assert _ffi._EVENT.unpack_from(event) == (1, 2, 2**64 - 1, -4, 5, 6, -1, 8)
     assert _ffi._EVENT.size == ctypes.sizeof(_abi.CEvent)
@@ -94,7 +94,8 @@ def test_constants_are_those_of_c(tmp_path: Path) -> None:
         "REDLOCK_SUBMIT_RENEW": _ffi.SUBMIT_RENEW,
         "REDLOCK_SUBMIT_RELEASE": _ffi.SUBMIT_RELEASE,
         "REDLOCK_MAX_OPERATIONS": _ffi.MAX_OPERATIONS,
-        "REDLOCK_MUTEX": _ffi._KINDS.index("mutex"),
+        "REDLOCK_MUTEX": _ffi.MUTEX,
+        "REDLOCK_SEMAPHORE": _ffi.SEMAPHORE,
         "REDLOCK_DEFAULT": 0,
         "REDLOCK_ON": 1,
         "REDLOCK_OFF": 2,

@@ -17,6 +17,22 @@ static uint64_t submitted(const char *name, int64_t ttl_ms, int64_t wait_ms)
     return id;
 }
 
+/* The event of an acquire tells which of a semaphore's slots it is. */
+static void slots(void)
+{
+    redlock_request request = request_for("events:semaphore", 5000, 0);
+    redlock_event e[2];
+    uint64_t id;
+    request.kind = REDLOCK_SEMAPHORE, request.permits = 2;
+    for (uint32_t i = 0; i < 2; i++) {
+        EXPECT(REDLOCK_OK, redlock_submit_acquire(client, &request, &id, &error));
+        e[i] = next_event(client, fd);
+        CHECK(e[i].id == id && e[i].status == REDLOCK_OK && e[i].slot == i && redlock_slot(e[i].held) == i);
+    }
+    for (int i = 0; i < 2; i++)
+        EXPECT(REDLOCK_OK, redlock_release(e[i].held, &error));
+}
+
 static void check_empty(void)
 {
     redlock_event event;
@@ -270,6 +286,7 @@ int main(int argc, char **argv)
     CHECK(fd >= 0);
     check_empty();
     outcomes();
+    slots();
     cancelling();
     losses();
     many();

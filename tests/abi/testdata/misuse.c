@@ -148,6 +148,15 @@ static void bad_requests(void)
     r = good, r.queue = REDLOCK_OFF, r.max_tries = INT64_MIN;
     EXPECT(REDLOCK_INVALID, try(r));
     SAYS("max_tries");
+    r = good, r.permits = 1;
+    EXPECT(REDLOCK_INVALID, try(r));
+    SAYS("permits are for a semaphore");
+    const int64_t bad_permits[] = {0, -1, 10001, INT64_MAX, INT64_MIN};
+    for (size_t i = 0; i < sizeof bad_permits / sizeof *bad_permits; i++) {
+        r = good, r.kind = REDLOCK_SEMAPHORE, r.permits = bad_permits[i];
+        EXPECT(REDLOCK_INVALID, try(r));
+        SAYS("1 to 10000");
+    }
     r = good, r.reserved = 1;
     EXPECT(REDLOCK_INVALID, try(r));
     r = good, r.size = 8;
@@ -171,6 +180,11 @@ static void other_sizes(void)
     EXPECT(REDLOCK_HELD, redlock_acquire(client, &longer.request, &other, &error));
     longer.later = 1;
     EXPECT(REDLOCK_UNSUPPORTED, redlock_acquire(client, &longer.request, &other, &error));
+    EXPECT(REDLOCK_OK, redlock_release(held, &error));
+    shorter.size = offsetof(redlock_request, permits);
+    shorter.retry_delay_ms = shorter.retry_jitter_ms = shorter.max_tries = 0;
+    shorter.permits = 3;
+    EXPECT(REDLOCK_OK, redlock_acquire(client, &shorter, &held, &error));
     EXPECT(REDLOCK_OK, redlock_release(held, &error));
 }
 
@@ -267,7 +281,7 @@ static void stale_handles(redlock_held held)
     for (size_t i = 0; i < sizeof wild / sizeof *wild; i++) {
         EXPECT(REDLOCK_NOT_HELD, redlock_release(wild[i], &error));
         EXPECT(REDLOCK_CLOSED, redlock_cancel(wild[i], 1, &error));
-        CHECK(redlock_remaining_ms(wild[i]) == 0 && redlock_fence(wild[i]) == 0);
+        CHECK(redlock_remaining_ms(wild[i]) == 0 && redlock_fence(wild[i]) == 0 && redlock_slot(wild[i]) == 0);
     }
 }
 

@@ -36,6 +36,50 @@ static void long_messages(void)
     free(big);
 }
 
+/* Each holder of a semaphore has a slot; inspect shows them all to who has room, and the first four to an older program. */
+static void semaphore(redlock_client client)
+{
+    enum { PERMITS = 6 };
+    redlock_inspection found = REDLOCK_INSPECTION_INIT;
+    redlock_holder holders[PERMITS + 1];
+    redlock_request request = request_for("verbs:semaphore", 5000, 0);
+    redlock_held held[PERMITS], other;
+    request.kind = REDLOCK_SEMAPHORE, request.permits = PERMITS;
+    for (uint32_t i = 0; i < PERMITS; i++) {
+        EXPECT(REDLOCK_OK, redlock_acquire(client, &request, &held[i], &error));
+        CHECK(redlock_slot(held[i]) == i && redlock_fence(held[i]) > 0);
+    }
+    EXPECT(REDLOCK_HELD, redlock_acquire(client, &request, &other, &error));
+
+    memset(holders, 0x55, sizeof holders);
+    found.all_holders = holders, found.all_capacity = PERMITS + 1;
+    EXPECT(REDLOCK_OK, redlock_inspect(client, &request, &found, &error));
+    CHECK(found.kind == REDLOCK_SEMAPHORE && found.holder_count == PERMITS);
+    CHECK(found.all_holders == holders && found.all_capacity == PERMITS + 1);
+    for (uint32_t i = 0; i < PERMITS; i++)
+        CHECK(holders[i].slot == i && holders[i].nodes == 1 && strlen(holders[i].digest) == 40);
+    CHECK(memcmp(&found.holders[3], &holders[3], sizeof holders[3]) == 0);
+    CHECK(holders[PERMITS].slot == 0x55555555); /* untouched */
+
+    memset(holders, 0x55, sizeof holders);
+    found.all_capacity = 2;
+    EXPECT(REDLOCK_OK, redlock_inspect(client, &request, &found, &error));
+    CHECK(found.holder_count == PERMITS && holders[1].slot == 1 && holders[2].slot == 0x55555555);
+    found.all_holders = NULL, found.all_capacity = SIZE_MAX;
+    EXPECT(REDLOCK_OK, redlock_inspect(client, &request, &found, &error));
+    found.all_holders = holders, found.size = offsetof(redlock_inspection, all_holders);
+    EXPECT(REDLOCK_OK, redlock_inspect(client, &request, &found, &error));
+    CHECK(found.holder_count == PERMITS && holders[0].slot == 0x55555555 && found.all_holders == holders);
+
+    EXPECT(REDLOCK_OK, redlock_force_release(client, &request, found.holders[2].digest, &error));
+    EXPECT(REDLOCK_LOST, redlock_renew(held[2], 0, &error));
+    EXPECT(REDLOCK_OK, redlock_acquire(client, &request, &other, &error));
+    CHECK(redlock_slot(other) == 2 && redlock_fence(other) > redlock_fence(held[2]));
+    for (int i = 0; i < PERMITS; i++)
+        EXPECT(i == 2 ? REDLOCK_LOST : REDLOCK_OK, redlock_release(held[i], &error));
+    EXPECT(REDLOCK_OK, redlock_release(other, &error));
+}
+
 int main(int argc, char **argv)
 {
     redlock_inspection found = REDLOCK_INSPECTION_INIT;
@@ -90,6 +134,7 @@ int main(int argc, char **argv)
     CHECK(redlock_fence(other) > fence);
     EXPECT(REDLOCK_OK, redlock_release(other, &error));
 
+    semaphore(client);
     long_messages();
     EXPECT(REDLOCK_OK, redlock_close(client, &error));
     EXPECT(REDLOCK_OK, redlock_close(rival, &error));

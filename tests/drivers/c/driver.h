@@ -48,7 +48,8 @@ struct error {
 /* verbs.c */
 void answer(const char *id, redlock_status status, const char *message); /* if status is OK, without fields */
 redlock_request request_of(const struct line *line);
-void acquired(const char *id, const char *name, redlock_held held, struct client *client);
+bool is_semaphore(const struct line *line); /* what it is about */
+void acquired(const char *id, const char *name, redlock_held held, struct client *client, bool semaphore);
 void renewed(const char *id, redlock_held held);
 void serve(const struct line *line); /* any verb, with a blocking call */
 

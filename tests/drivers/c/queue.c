@@ -11,6 +11,7 @@ struct pending {
     char *request;         /* the runner's id */
     char *verb;
     char *held; /* the runner's name */
+    bool semaphore;
     struct pending *next;
 };
 
@@ -24,6 +25,7 @@ static void owe(const struct line *line, struct client *client, uint64_t id)
     p->request = must_copy(line->id);
     p->verb = must_copy(line->word);
     p->held = must_copy(line_text(line, "held", ""));
+    p->semaphore = is_semaphore(line);
     p->next = pending;
     pending = p;
 }
@@ -95,7 +97,7 @@ static void done(struct client *client, const redlock_event *event)
     if (event->status != REDLOCK_OK)
         answer(p->request, (redlock_status)event->status, event->message);
     else if (event->held)
-        acquired(p->request, p->held, event->held, client);
+        acquired(p->request, p->held, event->held, client, p->semaphore);
     else if (strcmp(p->verb, "renew") == 0)
         renewed(p->request, hold_find(p->held, NULL));
     else

@@ -22,6 +22,11 @@ static uint32_t toggle(const struct line *line, const char *key)
     return strcmp(value, "on") == 0 ? REDLOCK_ON : REDLOCK_OFF;
 }
 
+bool is_semaphore(const struct line *line)
+{
+    return strcmp(line_text(line, "kind", ""), "semaphore") == 0;
+}
+
 redlock_request request_of(const struct line *line)
 {
     redlock_request request = REDLOCK_REQUEST_INIT;
@@ -35,6 +40,8 @@ redlock_request request_of(const struct line *line)
         request.metadata = metadata->value;
         request.metadata_len = (int64_t)metadata->length;
     }
+    request.kind = is_semaphore(line) ? REDLOCK_SEMAPHORE : REDLOCK_MUTEX;
+    request.permits = line_number(line, "permits", 0);
     request.ttl_ms = line_number(line, "ttl_ms", request.ttl_ms);
     request.wait_ms = line_number(line, "wait_ms", request.wait_ms);
     request.max_hold_ms = line_number(line, "max_hold_ms", request.max_hold_ms);
@@ -49,7 +56,7 @@ redlock_request request_of(const struct line *line)
     return request;
 }
 
-void acquired(const char *id, const char *name, redlock_held held, struct client *client)
+void acquired(const char *id, const char *name, redlock_held held, struct client *client, bool semaphore)
 {
     char token[256];
     struct error error = ERROR_INIT;
@@ -65,6 +72,8 @@ void acquired(const char *id, const char *name, redlock_held held, struct client
     reply_begin(&reply, id, "OK");
     reply_text(&reply, "token", token);
     reply_text(&reply, "fence", fence);
+    if (semaphore)
+        reply_number(&reply, "slot", redlock_slot(held));
     reply_number(&reply, "remaining_ms", redlock_remaining_ms(held));
     reply_send(&reply);
 }
@@ -133,6 +142,9 @@ static void inspect(const struct line *line, struct client *client)
 {
     redlock_request request = request_of(line);
     redlock_inspection inspection = REDLOCK_INSPECTION_INIT;
+    redlock_holder holders[64];
+    inspection.all_holders = holders;
+    inspection.all_capacity = sizeof holders / sizeof *holders;
     struct error error = ERROR_INIT;
     redlock_status status = redlock_inspect(client->handle, &request, &inspection, &error.error);
     if (status != REDLOCK_OK) {
@@ -141,15 +153,18 @@ static void inspect(const struct line *line, struct client *client)
     }
     struct reply reply;
     reply_begin(&reply, line->id, "OK");
-    reply_text(&reply, "kind", inspection.kind == REDLOCK_MUTEX ? "mutex" : "?");
+    bool semaphore = inspection.kind == REDLOCK_SEMAPHORE;
+    reply_text(&reply, "kind", semaphore ? "semaphore" : inspection.kind == REDLOCK_MUTEX ? "mutex" : "?");
     reply_number(&reply, "fence", (int64_t)inspection.fence);
     reply_number(&reply, "queue_length", (int64_t)inspection.queue_length);
-    for (size_t i = 0; i < inspection.holder_count && i < sizeof inspection.holders / sizeof *inspection.holders; i++) {
-        const redlock_holder *holder = &inspection.holders[i];
+    for (size_t i = 0; i < inspection.holder_count && i < inspection.all_capacity; i++) {
+        const redlock_holder *holder = &holders[i];
         reply_text(&reply, "who", holder->who);
         reply_text(&reply, "digest", holder->digest);
         reply_number(&reply, "ttl_ms", holder->ttl_ms);
         reply_number(&reply, "nodes", holder->nodes);
+        if (semaphore)
+            reply_number(&reply, "slot", holder->slot);
     }
     reply_send(&reply);
 }
@@ -163,7 +178,7 @@ static void serve_client(const struct line *line, struct client *client)
         redlock_held held = 0;
         redlock_status status = redlock_acquire(client->handle, &request, &held, &error.error);
         if (status == REDLOCK_OK)
-            acquired(line->id, line_text(line, "held", ""), held, client);
+            acquired(line->id, line_text(line, "held", ""), held, client, is_semaphore(line));
         else
             answer(line->id, status, error.error.message);
     } else if (strcmp(line->word, "inspect") == 0) {

@@ -4,7 +4,7 @@ import { createInterface } from "node:readline";
 
 import { RedlockError, connect } from "../../../bindings/node/src/index.js";
 import { hammer } from "./hammer.js";
-import { Request, send } from "./protocol.js";
+import { Request, lockOf, send } from "./protocol.js";
 
 /** Clients, holds and running requests by the runner's names. */
 const clients = new Map();
@@ -46,9 +46,9 @@ async function serveClient(request, client) {
     case "try_acquire":
       return acquire(request, client);
     case "inspect":
-      return ["OK", inspected(await client.inspect(request.get("name")))];
+      return ["OK", inspected(await lockOf(request, client).inspect())];
     case "force_release":
-      await client.forceRelease(request.get("name"), request.get("digest"));
+      await lockOf(request, client).forceRelease(request.get("digest"));
       return ["OK", []];
     case "close":
       await client.close();
@@ -61,7 +61,7 @@ async function serveClient(request, client) {
 
 async function acquire(request, client) {
   const { signal } = running.get(request.id);
-  const lock = client.mutex(request.get("name"), request.lockOptions());
+  const lock = lockOf(request, client);
   const held =
     request.verb === "try_acquire"
       ? await lock.tryAcquire({ signal })
@@ -73,7 +73,7 @@ async function acquire(request, client) {
   holds.set(name, held);
   const lost = () => send("-", "lost", [["held", name], ["cause", held.signal.reason.message]]);
   held.signal.addEventListener("abort", lost);
-  return ["OK", [["token", held.token], ["fence", held.fence], ...remaining(held)]];
+  return ["OK", [["token", held.token], ["fence", held.fence], ...slotOf(held), ...remaining(held)]];
 }
 
 async function serveHeld(request, held) {
@@ -92,11 +92,17 @@ function remaining(held) {
   return [["remaining_ms", Math.trunc(held.remainingMs)]];
 }
 
+/** The slot of a semaphore's hold or holder. */
+function slotOf({ slot }) {
+  return slot === null ? [] : [["slot", slot]];
+}
+
 function inspected({ kind, fence, holders, queueLength }) {
   const fields = [["kind", kind], ["fence", fence], ["queue_length", queueLength]];
-  for (const { who, digest, ttlMs, nodes } of holders) {
+  for (const holder of holders) {
+    const { who, digest, ttlMs, nodes } = holder;
     const ttl = ttlMs === null ? -1 : Math.trunc(ttlMs);
-    fields.push(["who", who], ["digest", digest], ["ttl_ms", ttl], ["nodes", nodes]);
+    fields.push(["who", who], ["digest", digest], ["ttl_ms", ttl], ["nodes", nodes], ...slotOf(holder));
   }
   return fields;
 }

@@ -3,8 +3,10 @@
 import { appendFileSync, closeSync, openSync, readFileSync, readSync, writeSync } from "node:fs";
 import { setImmediate } from "node:timers/promises";
 
+import { lockOf } from "./protocol.js";
+
 export async function hammer(request, client) {
-  const lock = client.mutex(request.get("name"), request.lockOptions());
+  const lock = lockOf(request, client);
   const until = performance.now() + request.number("seconds") * 1000;
   const counter = openSync(request.get("counter"), "r+");
   const bytes = Buffer.alloc(8);

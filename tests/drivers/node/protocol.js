@@ -41,7 +41,7 @@ export class Request {
     });
   }
 
-  /** What to call mutex with. */
+  /** What to make a lock with. */
   lockOptions() {
     const toggle = (key) => this.all(key).map((value) => value === "on")[0];
     return without({
@@ -56,6 +56,18 @@ export class Request {
       metadata: this.all("metadata")[0],
     });
   }
+}
+
+/** The lock that a request is about. */
+export function lockOf(request, client) {
+  const [kind, name, lock] = [request.get("kind"), request.get("name"), request.lockOptions()];
+  switch (kind) {
+    case "mutex":
+      return client.mutex(name, lock);
+    case "semaphore":
+      return client.semaphore(name, { permits: request.number("permits") ?? 1, ...lock });
+  }
+  throw new Error(`the driver has no kind ${kind}`);
 }
 
 /** An object without what is undefined. */

@@ -58,7 +58,7 @@ class Driver:
     def _serve_client(self, request: Request, client: libredlock.Client) -> tuple[str, Fields]:
         match request.verb:
             case "acquire" | "try_acquire":
-                lock = client.mutex(**request.lock_arguments())
+                lock = _lock(request, client)
                 held = (
                     lock.try_acquire()
                     if request.verb == "try_acquire"
@@ -71,9 +71,9 @@ class Driver:
                 held.on_lost(lambda: lost(name, signal.reason))
                 return "OK", acquired(held)
             case "inspect":
-                return "OK", inspected(client.inspect(request.get("name")))
+                return "OK", inspected(_lock(request, client).inspect())
             case "force_release":
-                client.force_release(request.get("name"), request.get("digest"))
+                _lock(request, client).force_release(request.get("digest"))
                 return "OK", []
             case "close":
                 client.close()
@@ -94,7 +94,7 @@ class Driver:
 
     @staticmethod
     def _hammer(request: Request, client: libredlock.Client) -> int:
-        lock = client.mutex(**request.lock_arguments())
+        lock = _lock(request, client)
         end_at = time.monotonic() + float(request.get("seconds"))
         with Evidence(request.get("counter"), request.get("log")) as evidence:
             while evidence.grants == 0 or time.monotonic() < end_at:
@@ -106,3 +106,12 @@ class Driver:
                 held.release()
                 evidence.granted(begin, end, fence)
             return evidence.grants
+
+
+def _lock(request: Request, client: libredlock.Client) -> libredlock.Lock:
+    match request.get("kind"):
+        case "mutex":
+            return client.mutex(**request.lock_arguments())
+        case "semaphore":
+            return client.semaphore(**request.lock_arguments())
+    raise ValueError(f"the driver has no kind {request.get('kind')!r}")

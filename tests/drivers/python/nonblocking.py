@@ -72,7 +72,7 @@ class Driver:
     ) -> tuple[str, Fields]:
         match request.verb:
             case "acquire" | "try_acquire":
-                lock = client.mutex(**request.lock_arguments())
+                lock = _lock(request, client)
                 held = (
                     await lock.try_acquire()
                     if request.verb == "try_acquire"
@@ -85,9 +85,9 @@ class Driver:
                 held.on_lost(lambda: lost(name, signal.reason))
                 return "OK", acquired(held)
             case "inspect":
-                return "OK", inspected(await client.inspect(request.get("name")))
+                return "OK", inspected(await _lock(request, client).inspect())
             case "force_release":
-                await client.force_release(request.get("name"), request.get("digest"))
+                await _lock(request, client).force_release(request.get("digest"))
                 return "OK", []
             case "close":
                 await client.close()
@@ -108,7 +108,7 @@ class Driver:
 
     @staticmethod
     async def _hammer(request: Request, client: libredlock.AsyncClient) -> int:
-        lock = client.mutex(**request.lock_arguments())
+        lock = _lock(request, client)
         end_at = time.monotonic() + float(request.get("seconds"))
         with Evidence(request.get("counter"), request.get("log")) as evidence:
             while evidence.grants == 0 or time.monotonic() < end_at:
@@ -120,3 +120,12 @@ class Driver:
                 await held.release()
                 evidence.granted(begin, end, fence)
             return evidence.grants
+
+
+def _lock(request: Request, client: libredlock.AsyncClient) -> libredlock.AsyncLock:
+    match request.get("kind"):
+        case "mutex":
+            return client.mutex(**request.lock_arguments())
+        case "semaphore":
+            return client.semaphore(**request.lock_arguments())
+    raise ValueError(f"the driver has no kind {request.get('kind')!r}")

@@ -59,8 +59,10 @@ class Request:
         return arguments
 
     def lock_arguments(self) -> dict[str, Any]:
-        """What to call mutex() with."""
+        """What to call mutex() or semaphore() with."""
         arguments: dict[str, Any] = {"name": self.get("name")}
+        if self.get("kind") == "semaphore":
+            arguments["permits"] = int(self.get("permits", "1"))
         for name in ("ttl", "max_hold", "retry_delay", "retry_jitter"):
             if self.all(f"{name}_ms"):
                 arguments[name] = self.seconds(f"{name}_ms")
@@ -104,7 +106,8 @@ def fail(request: Request, error: BaseException) -> None:
 
 def acquired(held: libredlock.Held | libredlock.AsyncHeld) -> Fields:
     """What an acquire answers."""
-    return [("token", held.token), ("fence", held.fence), *remaining(held)]
+    slot: Fields = [] if held.slot is None else [("slot", held.slot)]
+    return [("token", held.token), ("fence", held.fence), *slot, *remaining(held)]
 
 
 def remaining(held: libredlock.Held | libredlock.AsyncHeld) -> Fields:
@@ -120,6 +123,8 @@ def inspected(inspection: libredlock.Inspection) -> Fields:
         ttl_ms = -1 if holder.ttl is None else int(holder.ttl * 1000)
         fields += [("who", holder.who), ("digest", holder.digest)]
         fields += [("ttl_ms", ttl_ms), ("nodes", holder.nodes)]
+        if holder.slot is not None:
+            fields.append(("slot", holder.slot))
     return fields
 
 

@@ -3,6 +3,7 @@
 package wazero
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -123,7 +124,7 @@ func (s *server) do(ctx context.Context, r, reply *line.Line) error {
 	case "inspect":
 		return inspect(ctx, client, r, reply)
 	case "force_release":
-		return asError(client.Do(ctx, &core.ForceRelease{Name: r.Get("name"), Digest: r.Get("digest")}).Err)
+		return asError(client.Do(ctx, &core.ForceRelease{Kind: kindOf(r), Name: r.Get("name"), Digest: r.Get("digest")}).Err)
 	case "close":
 		return s.close(client)
 	}
@@ -187,6 +188,9 @@ func (s *server) acquire(ctx context.Context, client *client, r, reply *line.Lin
 	s.mu.Unlock()
 	reply.Add("token", hold.Token)
 	reply.AddInt("fence", hold.Fence)
+	if kindOf(r) == core.Semaphore {
+		reply.AddInt("slot", int64(hold.Slot))
+	}
 	reply.AddInt("remaining_ms", hold.Remaining().Milliseconds())
 	hold.OnLost(func(cause string) {
 		lost := &line.Line{ID: line.Unasked, Word: "lost"}
@@ -200,7 +204,7 @@ func (s *server) acquire(ctx context.Context, client *client, r, reply *line.Lin
 // acquisition makes the event of a request. What the request leaves out is left out here.
 func acquisition(r *line.Line) (*core.Acquire, error) {
 	a := &core.Acquire{
-		Name: r.Get("name"), Metadata: r.Get("metadata"),
+		Kind: kindOf(r), Name: r.Get("name"), Metadata: r.Get("metadata"),
 		Fencing: toggle(r, "fencing"), AutoRenew: toggle(r, "auto_renew"), Queue: toggle(r, "queue"),
 	}
 	if r.Word == "acquire" {
@@ -218,9 +222,17 @@ func acquisition(r *line.Line) (*core.Acquire, error) {
 			*field = core.Duration(d.Microseconds())
 		}
 	}
-	tries, err := r.Int("max_tries", 0)
-	a.Retry.MaxTries = int(tries)
-	return a, err
+	tries, err1 := r.Int("max_tries", 0)
+	permits, err2 := r.Int("permits", 0)
+	a.Retry.MaxTries, a.Permits = int(tries), int(permits)
+	return a, cmp.Or(err1, err2)
+}
+
+func kindOf(r *line.Line) core.Kind {
+	if r.Get("kind") == "semaphore" {
+		return core.Semaphore
+	}
+	return core.Mutex
 }
 
 func toggle(r *line.Line, key string) core.Toggle {
@@ -251,7 +263,7 @@ func onHold(ctx context.Context, hold *driver.Hold, r, reply *line.Line) error {
 }
 
 func inspect(ctx context.Context, client *client, r, reply *line.Line) error {
-	result := client.Do(ctx, &core.Inspect{Name: r.Get("name")})
+	result := client.Do(ctx, &core.Inspect{Kind: kindOf(r), Name: r.Get("name")})
 	if result.Err != nil {
 		return result.Err
 	}
@@ -267,6 +279,9 @@ func inspect(ctx context.Context, client *client, r, reply *line.Line) error {
 		}
 		reply.AddInt("ttl_ms", ttl)
 		reply.AddInt("nodes", int64(holder.Nodes))
+		if kindOf(r) == core.Semaphore {
+			reply.AddInt("slot", int64(holder.Slot))
+		}
 	}
 	return nil
 }

@@ -70,7 +70,7 @@ func decodeOutcome(raw []byte) (o core.Outcome, err error) {
 		})
 		return o, err
 	}
-	if err = row(raw, &o.Op, &o.Status, (*text)(&o.Token), &o.Fence, &o.Deadline, &rest); err != nil || string(rest) == "null" {
+	if err = row(raw, &o.Op, &o.Status, (*text)(&o.Token), &o.Fence, &o.Deadline, &rest, &o.Slot); err != nil || string(rest) == "null" {
 		return o, err
 	}
 	o.Inspection, err = decodeInspection(rest)
@@ -90,7 +90,7 @@ func decodeInspection(raw []byte) (*core.Inspection, error) {
 	var err error
 	i.Holders, err = rows(holders, func(raw []byte) (h core.Holder, err error) {
 		var ttl *core.Duration
-		err = row(raw, (*text)(&h.Who), (*text)(&h.Digest), &ttl, &h.Nodes)
+		err = row(raw, (*text)(&h.Who), (*text)(&h.Digest), &ttl, &h.Nodes, &h.Slot)
 		h.TTL = core.Forever
 		if ttl != nil {
 			h.TTL = *ttl

@@ -91,7 +91,7 @@ func kind(k core.Kind) string {
 func encode(event core.Event) []any {
 	switch e := event.(type) {
 	case *core.Acquire:
-		return []any{"acquire", e.Op, kind(e.Kind), text(e.Name), e.TTL, limit(e.Wait), toggle(e.Fencing), toggle(e.AutoRenew),
+		return []any{"acquire", e.Op, kind(e.Kind), text(e.Name), e.Permits, e.TTL, limit(e.Wait), toggle(e.Fencing), toggle(e.AutoRenew),
 			toggle(e.Queue), retry(e.Retry), e.MaxHold, text(e.Metadata), hex.EncodeToString(e.Seed[:]), e.Wall}
 	case *core.Renew:
 		return []any{"renew", e.Op, e.Hold, e.TTL}

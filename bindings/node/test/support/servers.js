@@ -65,7 +65,7 @@ class Server {
   /** The names of the keys that are there, without fence counters. */
   async keys() {
     const keys = await this.admin.keys("*");
-    return keys.filter((key) => !key.includes(":redlock:mutex:fence:"));
+    return keys.filter((key) => !/:redlock:\w+:fence:/.test(key));
   }
 
   pause() {

@@ -13,11 +13,13 @@ RedlockError. Durations are seconds.
 from __future__ import annotations
 
 from ._abi import __version__
-from ._aio import AsyncClient, AsyncMutex
+from ._aio import AsyncClient
 from ._aio_held import AsyncHeld
-from ._client import Client, Mutex
+from ._aio_lock import AsyncLock, AsyncMutex, AsyncSemaphore
+from ._client import Client
 from ._held import Held
 from ._inspection import Holder, Inspection
+from ._lock import Lock, LockOptions, Mutex, Semaphore
 from ._lost import AsyncLost, Lost
 from .errors import (
     AcquireTimeout,
@@ -38,8 +40,10 @@ __all__ = [
     "AcquireTimeout",
     "AsyncClient",
     "AsyncHeld",
+    "AsyncLock",
     "AsyncLost",
     "AsyncMutex",
+    "AsyncSemaphore",
     "Canceled",
     "Client",
     "Closed",
@@ -48,11 +52,14 @@ __all__ = [
     "Inspection",
     "InternalError",
     "InvalidUse",
+    "Lock",
     "LockLost",
+    "LockOptions",
     "Lost",
     "Mutex",
     "NotHeld",
     "RedlockError",
+    "Semaphore",
     "Status",
     "Unavailable",
     "Unsupported",

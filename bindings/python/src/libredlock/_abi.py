@@ -76,6 +76,7 @@ class CRequest(ctypes.Structure):
         ("retry_delay_ms", c_int64),
         ("retry_jitter_ms", c_int64),
         ("max_tries", c_int64),
+        ("permits", c_int64),
     ]
 
 
@@ -96,7 +97,9 @@ class CHolder(ctypes.Structure):
 
     _fields_ = [
         ("who", c_char * 256),
-        ("digest", c_char * 64),
+        ("digest", c_char * 48),
+        ("slot", c_uint32),
+        ("reserved", c_uint32 * 3),
         ("ttl_ms", c_int64),
         ("nodes", c_int64),
     ]
@@ -113,6 +116,8 @@ class CInspection(ctypes.Structure):
         ("holder_count", c_uint64),
         ("holders", CHolder * 4),
         ("queue_age_ms", c_int64),
+        ("all_holders", POINTER(CHolder)),
+        ("all_capacity", c_uint64),
     ]
 
 
@@ -127,7 +132,7 @@ class CEvent(ctypes.Structure):
         ("kind", c_int32),
         ("status", c_int32),
         ("node", c_int32),
-        ("reserved", c_uint32),
+        ("slot", c_uint32),
         ("message", c_char * 1024),
     ]
 
@@ -147,6 +152,7 @@ _PROTOTYPES: Final[dict[str, tuple[Any, list[Any]]]] = {
     "redlock_release": (c_int, [c_uint64, _ERROR]),
     "redlock_remaining_ms": (c_int64, [c_uint64]),
     "redlock_fence": (c_uint64, [c_uint64]),
+    "redlock_slot": (c_uint32, [c_uint64]),
     "redlock_token": (c_int, [c_uint64, c_char_p, c_size_t, _ERROR]),
     "redlock_inspect": (c_int, [c_uint64, _REQUEST, POINTER(CInspection), _ERROR]),
     "redlock_force_release": (c_int, [c_uint64, _REQUEST, c_char_p, _ERROR]),

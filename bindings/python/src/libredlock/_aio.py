@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-import functools
-import inspect
 import logging
 import weakref
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from . import _ffi
 from ._aio_held import AsyncHeld
-from ._arguments import c_string, text, wait_ms
-from ._client import lock_request, open_native
-from ._entered import Entered
+from ._aio_lock import AsyncMutex, AsyncSemaphore
+from ._client import open_native
 from ._ffi import EVENT_DONE, EVENT_LOST, HELD, MAX_OPERATIONS, OK, Event, Native, Request
 from ._inspection import Inspection
+from ._lock import LockOptions, mutex_request, semaphore_request
 from ._lost import AsyncLost
 from ._session import Session
-from .errors import AcquireTimeout, Closed, InternalError, InvalidUse, RedlockError, from_status
+from .errors import Closed, InternalError, InvalidUse, RedlockError, from_status
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 logger = logging.getLogger("libredlock")
 
-P = ParamSpec("P")
 R = TypeVar("R")
 
 # What an operation ended with. An error is handed over as a value: nobody need fetch it.
@@ -198,7 +198,7 @@ class LoopSession(Session):
                 self._loop.call_soon(_on_readable, weakref.ref(self))
 
     def _done(self, at: int, event: Event) -> None:
-        number, handle, fence, _, _, status, _, _ = event
+        number, handle, fence, _, _, status, _, slot = event
         operation = self._pending.pop(number, None)
         future = operation.future if operation is not None else None
         try:
@@ -206,8 +206,11 @@ class LoopSession(Session):
                 if handle:
                     self.dispose(handle)
             elif status == OK:
-                name = operation.name
-                held = AsyncHeld(self, handle, name, fence, AsyncLost()) if handle else None
+                held = None
+                if handle:
+                    asked = operation.request
+                    which = slot if asked is not None and asked.slots else None
+                    held = AsyncHeld(self, handle, operation.name, fence, which, AsyncLost())
                 future.set_result(held)
             elif status == HELD:
                 future.set_result(None)
@@ -325,27 +328,31 @@ class AsyncClient:
         metadata: str = "",
     ) -> AsyncMutex:
         """Describes a lock that one holder has at a time, as Client.mutex does."""
-        request = lock_request(
+        request = mutex_request(
             name,
-            ttl,
-            fencing,
-            auto_renew,
-            queue,
-            (retry_delay, retry_jitter, max_tries),
-            max_hold,
-            metadata,
+            ttl=ttl,
+            fencing=fencing,
+            auto_renew=auto_renew,
+            queue=queue,
+            retry_delay=retry_delay,
+            retry_jitter=retry_jitter,
+            max_tries=max_tries,
+            max_hold=max_hold,
+            metadata=metadata,
         )
         return AsyncMutex(self._session, name, request)
 
+    def semaphore(self, name: str, permits: int, **options: Unpack[LockOptions]) -> AsyncSemaphore:
+        """Describes a lock that several holders have at a time, as Client.semaphore does."""
+        return AsyncSemaphore(self._session, name, semaphore_request(name, permits, **options))
+
     async def inspect(self, name: str) -> Inspection:
-        """Reads who holds a name, as Client.inspect does."""
-        request = Request(text("name", name))
-        return await self._session.in_thread(lambda: self._session.native.inspect(request))
+        """Reads who holds a mutex, as Client.inspect does."""
+        return await self.mutex(name).inspect()
 
     async def force_release(self, name: str, digest: str) -> None:
-        """Takes a lock away from a holder, as Client.force_release does."""
-        request, chosen = Request(text("name", name)), c_string("digest", digest)
-        await self._session.in_thread(lambda: self._session.native.force_release(request, chosen))
+        """Takes a mutex away from a holder, as Client.force_release does."""
+        await self.mutex(name).force_release(digest)
 
     async def close(self) -> None:
         """Closes the client: waits raise Closed, and what it holds is lost and released.
@@ -369,90 +376,3 @@ class AsyncClient:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self._shown}{' closed' if self._session.closed else ''}>"
-
-
-class AsyncMutex:
-    """A lock that one holder has at a time; made by AsyncClient.mutex.
-
-    It describes the lock and holds nothing itself, so it never changes, and any number of tasks
-    may use it at once. It is not reentrant: who holds it and acquires it again, waits.
-
-    When the lock is lost inside ``async with``, the task that runs the body is cancelled, and
-    LockLost is raised at the body's end (Python 3.11 and later; before, LockLost alone).
-    """
-
-    __slots__ = ("_entered", "_forever", "_name", "_session", "_try")
-
-    def __init__(self, session: LoopSession, name: str, request: Request) -> None:
-        self._session = session
-        self._name = name
-        self._try = request
-        self._forever = request.waiting(_ffi.WAIT_FOREVER)
-        self._entered: Entered[AsyncHeld] = Entered()
-
-    @property
-    def name(self) -> str:
-        """The name of the lock, without the client's prefix."""
-        return self._name
-
-    async def acquire(self, timeout: float | None = None) -> AsyncHeld:
-        """Acquires the lock, waiting for it. A cancelled wait leaves nothing behind.
-
-        Args:
-            timeout: seconds to wait at most; None waits without limit.
-
-        Raises:
-            AcquireTimeout: it was held by others until the timeout, or at all of max_tries. It is
-                a TimeoutError too.
-            Unavailable: too few nodes answered until the timeout, or for unavailable_after.
-            WrongKind: something else stands at the name.
-            InvalidUse: an argument is beyond its limits, or another loop used the client first.
-            Unsupported: an option of the lock can't be had.
-            Closed: the client is closed.
-        """
-        limit_ms = wait_ms(timeout)
-        request = self._forever if limit_ms < 0 else self._try.waiting(limit_ms)
-        held = await self._session.acquire(request, self._name)
-        if held is None:
-            raise AcquireTimeout(f"lock {self._name!r} is held by another")
-        return held
-
-    async def try_acquire(self) -> AsyncHeld | None:
-        """Acquires the lock if it is free now, else returns None. Raises as acquire does."""
-        return await self._session.acquire(self._try, self._name)
-
-    def guard(self, function: Callable[P, Awaitable[R]]) -> Callable[P, Coroutine[Any, Any, R]]:
-        """Decorates an async function so that it runs while the lock is held.
-
-        It waits without limit, and raises as leaving an async with statement does.
-        """
-        if not inspect.iscoroutinefunction(function):
-            raise TypeError("a lock of an AsyncClient guards async functions only")
-
-        @functools.wraps(function)
-        async def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
-            async with await self.acquire():
-                return await function(*args, **kwargs)
-
-        return guarded
-
-    async def __aenter__(self) -> AsyncHeld:
-        held = await self.acquire()
-        try:
-            self._entered.push(asyncio.current_task(), held)
-            return await held.__aenter__()
-        except BaseException:  # the body, which would give it back, does not begin
-            self._entered.remove(held)
-            held._discard()
-            raise
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self._entered.pop(asyncio.current_task()).__aexit__(kind, error, traceback)
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self._name!r}>"

@@ -29,10 +29,16 @@ class AsyncHeld(BaseHeld[AsyncLost]):
     _session: LoopSession
 
     def __init__(
-        self, session: LoopSession, handle: int, name: str, fence: int, lost: AsyncLost
+        self,
+        session: LoopSession,
+        handle: int,
+        name: str,
+        fence: int,
+        slot: int | None,
+        lost: AsyncLost,
     ) -> None:
         self._body: _Body | None = None
-        super().__init__(session, handle, name, fence, lost)
+        super().__init__(session, handle, name, fence, slot, lost)
 
     async def renew(self, ttl: float | None = None) -> None:
         """Extends the lease to ttl seconds from now.

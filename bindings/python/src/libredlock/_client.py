@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from types import TracebackType
-from typing import ParamSpec, TypeVar
+from typing import TYPE_CHECKING
 
-from ._arguments import (
-    c_string,
-    count,
-    duration_ms,
-    node_urls,
-    text,
-    toggle,
-    wait_ms,
-    without_secrets,
-)
-from ._entered import Entered
-from ._ffi import Native, Request
-from ._held import Held
+from ._arguments import c_string, duration_ms, node_urls, without_secrets
+from ._ffi import Native
 from ._inspection import Inspection
+from ._lock import LockOptions, Mutex, Semaphore, mutex_request, semaphore_request
 from ._pump import ThreadSession
 
-P = ParamSpec("P")
-R = TypeVar("R")
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 def open_native(
@@ -44,32 +31,6 @@ def open_native(
         unavailable_after_ms=duration_ms("unavailable_after", unavailable_after),
     )
     return native, without_secrets(urls)
-
-
-def lock_request(
-    name: str,
-    ttl: float,
-    fencing: bool | None,
-    auto_renew: bool | None,
-    queue: bool | None,
-    retry: tuple[float | None, float | None, int | None],
-    max_hold: float | None,
-    metadata: str,
-) -> Request:
-    """The C request of a lock object, which tries once. retry: delay, jitter and max_tries."""
-    retry_delay, retry_jitter, max_tries = retry
-    return Request(
-        text("name", name),
-        ttl_ms=duration_ms("ttl", ttl),
-        fencing=toggle("fencing", fencing),
-        auto_renew=toggle("auto_renew", auto_renew),
-        queue=toggle("queue", queue),
-        retry_delay_ms=duration_ms("retry_delay", retry_delay),
-        retry_jitter_ms=duration_ms("retry_jitter", retry_jitter),
-        max_tries=count("max_tries", max_tries),
-        max_hold_ms=duration_ms("max_hold", max_hold),
-        metadata=text("metadata", metadata),
-    )
 
 
 class Client:
@@ -146,40 +107,61 @@ class Client:
             InvalidUse: an argument can't be what it is meant to be. Limits of the core, such as
                 those of the ttl, are checked when the lock is acquired.
         """
-        request = lock_request(
+        request = mutex_request(
             name,
-            ttl,
-            fencing,
-            auto_renew,
-            queue,
-            (retry_delay, retry_jitter, max_tries),
-            max_hold,
-            metadata,
+            ttl=ttl,
+            fencing=fencing,
+            auto_renew=auto_renew,
+            queue=queue,
+            retry_delay=retry_delay,
+            retry_jitter=retry_jitter,
+            max_tries=max_tries,
+            max_hold=max_hold,
+            metadata=metadata,
         )
         return Mutex(self._session, name, request)
 
+    def semaphore(self, name: str, permits: int, **options: Unpack[LockOptions]) -> Semaphore:
+        """Describes a lock that several holders have at a time. Acquires nothing and asks no node.
+
+            with client.semaphore("gpu", permits=3, ttl=10.0) as held:
+                run_on(held.slot)
+
+        Args:
+            name: the key in Redis, after the client's prefix; not one that a mutex uses.
+            permits: how many may hold it, 1 to 10,000. Each has a slot of its own, from 0 to
+                permits - 1; with one node the lowest that is free. Who asks says how many there
+                are: with more than before others get in at once, with fewer those who are in
+                stay until they release.
+            options: those of mutex, with the same meaning and units: ttl, fencing, auto_renew,
+                queue, retry_delay, retry_jitter, max_tries, max_hold and metadata.
+
+        Raises:
+            InvalidUse: an argument can't be what it is meant to be. Limits of the core, such as
+                those of permits, are checked when the lock is acquired.
+        """
+        return Semaphore(self._session, name, semaphore_request(name, permits, **options))
+
     def inspect(self, name: str) -> Inspection:
-        """Reads who holds a name.
+        """Reads who holds a mutex. Locks of every kind have an inspect of their own.
 
         Raises:
             Unavailable: too few nodes answered.
             WrongKind: something that is no mutex stands there.
         """
-        self._session.require_open()
-        return self._session.native.inspect(Request(text("name", name)))
+        return self.mutex(name).inspect()
 
     def force_release(self, name: str, digest: str) -> None:
-        """Takes a lock away from the holder whose digest inspect showed.
+        """Takes a mutex away from the holder whose digest inspect showed.
 
-        A last resort: that holder may still be working, and finds out at its next renewal or
-        release.
+        Locks of every kind have a force_release of their own. A last resort: that holder may
+        still be working, and finds out at its next renewal or release.
 
         Raises:
             NotHeld: there is no such holder.
             Unavailable: too few nodes answered.
         """
-        self._session.require_open()
-        self._session.native.force_release(Request(text("name", name)), c_string("digest", digest))
+        self.mutex(name).force_release(digest)
 
     def close(self) -> None:
         """Closes the client: waits raise Closed, and what it holds is lost and released.
@@ -203,86 +185,3 @@ class Client:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self._shown}{' closed' if self._session.closed else ''}>"
-
-
-class Mutex:
-    """A lock that one holder has at a time; made by Client.mutex.
-
-    It describes the lock and holds nothing itself, so it never changes, and any number of threads
-    may use it at once. It is not reentrant: who holds it and acquires it again, waits.
-    """
-
-    __slots__ = ("_entered", "_name", "_request", "_session")
-
-    def __init__(self, session: ThreadSession, name: str, request: Request) -> None:
-        self._session = session
-        self._name = name
-        self._request = request
-        self._entered: Entered[Held] = Entered()
-
-    @property
-    def name(self) -> str:
-        """The name of the lock, without the client's prefix."""
-        return self._name
-
-    def acquire(self, timeout: float | None = None) -> Held:
-        """Acquires the lock, waiting for it.
-
-        Args:
-            timeout: seconds to wait at most; None waits without limit.
-
-        Raises:
-            AcquireTimeout: it was held by others until the timeout, or at all of max_tries. It is
-                a TimeoutError too.
-            Unavailable: too few nodes answered until the timeout, or for unavailable_after.
-            WrongKind: something else stands at the name.
-            InvalidUse: an argument of the lock is beyond its limits.
-            Unsupported: an option of the lock can't be had.
-            Closed: the client is closed.
-        """
-        limit_ms = wait_ms(timeout)
-        self._session.require_open()
-        return self._session.acquire(self._request, limit_ms, self._name)
-
-    def try_acquire(self) -> Held | None:
-        """Acquires the lock if it is free now, else returns None. Raises as acquire does."""
-        self._session.require_open()
-        return self._session.try_acquire(self._request, self._name)
-
-    def guard(self, function: Callable[P, R]) -> Callable[P, R]:
-        """Decorates a function so that it runs while the lock is held.
-
-        It waits without limit, and raises as leaving a with statement does.
-        """
-        if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
-            raise TypeError("an async function is guarded by a lock of an AsyncClient")
-        if inspect.isgeneratorfunction(function):
-            raise TypeError("a generator runs after its call has returned, when the lock is free")
-
-        @functools.wraps(function)
-        def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
-            with self.acquire():
-                return function(*args, **kwargs)
-
-        return guarded
-
-    def __enter__(self) -> Held:
-        held = self.acquire()
-        try:
-            self._entered.push(threading.get_ident(), held)
-            return held
-        except BaseException:  # Ctrl-C: the body, which would give it back, does not begin
-            self._entered.remove(held)
-            held._discard()
-            raise
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._entered.pop(threading.get_ident()).__exit__(kind, error, traceback)
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self._name!r}>"

@@ -19,7 +19,7 @@ from ctypes import (
 )
 from typing import Any, Final
 
-from ._abi import CEvent, CInspection, COptions, CRequest, LongError, library
+from ._abi import CEvent, CHolder, CInspection, COptions, CRequest, LongError, library
 from ._inspection import Holder, Inspection
 from .errors import RedlockError, Status, from_status
 
@@ -39,7 +39,10 @@ SUBMIT_RENEW: Final = 1
 SUBMIT_RELEASE: Final = 2
 MAX_OPERATIONS: Final = 256
 
-_KINDS: Final = ("mutex",)
+MUTEX: Final = 0
+SEMAPHORE: Final = 4
+
+_KINDS: Final = {MUTEX: "mutex", SEMAPHORE: "semaphore"}
 _DRAIN_CAPACITY: Final = 128
 _POOL_MAX: Final = 64
 
@@ -49,8 +52,8 @@ _POOL_MAX: Final = 64
 _EVENT: Final = struct.Struct("=QQQqiiiI1024x")
 _OPERATION: Final = struct.Struct("=QQqII")
 
-# A drained event: id, handle, fence, remaining_ms, kind, status, node, reserved. Its message is
-# read only when it is asked for.
+# A drained event: id, handle, fence, remaining_ms, kind, status, node, slot. Its message is read
+# only when it is asked for.
 Event = tuple[int, int, int, int, int, int, int, int]
 
 
@@ -65,9 +68,15 @@ def ending(handle: int) -> bytes:
 
 
 class Request:
-    """Which lock, and how, as C wants it. Immutable, so that any number of calls can share it."""
+    """Which lock, and how, as C wants it. Immutable, so that any number of calls can share it.
 
-    __slots__ = ("_fields", "_struct", "operation", "ref")
+    Attributes:
+        ref: of the C struct.
+        operation: the operation that acquires it; good for as long as this object lives.
+        slots: whether its holders have slots.
+    """
+
+    __slots__ = ("_fields", "_struct", "operation", "ref", "slots")
 
     def __init__(
         self, name: bytes, *, metadata: bytes = b"", wait_ms: int = 0, **fields: int
@@ -81,7 +90,7 @@ class Request:
             **self._fields,
         )
         self.ref = byref(self._struct)
-        # The operation that acquires it; good for as long as this object lives.
+        self.slots = fields.get("kind") == SEMAPHORE
         self.operation = _OPERATION.pack(addressof(self._struct), 0, 0, SUBMIT_ACQUIRE, 0)
 
     @property
@@ -182,6 +191,7 @@ class Native:
         self._cancel = functions.redlock_cancel
         self._remaining_ms = functions.redlock_remaining_ms
         self._fence = functions.redlock_fence
+        self._slot = functions.redlock_slot
         self._token = functions.redlock_token
         self._fd = functions.redlock_fd
         self._drain = functions.redlock_drain
@@ -220,21 +230,28 @@ class Native:
     def inspect(self, request: Request) -> Inspection:
         """Reads who holds the request's name."""
         found = CInspection(size=sizeof(CInspection))
+        holders = found.holders  # room for a few
         used = frame()
-        status = self._inspect(self._client, request.ref, byref(found), used.error_ref)
-        if status:
-            raise used.error(status)
+        while True:
+            status = self._inspect(self._client, request.ref, byref(found), used.error_ref)
+            if status:
+                raise used.error(status)
+            if found.holder_count <= len(holders):
+                break
+            holders = (CHolder * (found.holder_count + 16))()  # there may be more by then
+            found.all_holders, found.all_capacity = holders, len(holders)
         recycle(used)
         return Inspection(
-            kind=_KINDS[found.kind] if found.kind < len(_KINDS) else f"kind {found.kind}",
+            kind=_KINDS.get(found.kind, f"kind {found.kind}"),
             holders=tuple(
                 Holder(
                     who=holder.who.decode("utf-8", "replace"),
                     digest=holder.digest.decode("utf-8", "replace"),
                     ttl=holder.ttl_ms / 1000 if holder.ttl_ms >= 0 else None,
                     nodes=holder.nodes,
+                    slot=holder.slot if found.kind == SEMAPHORE else None,
                 )
-                for holder in found.holders[: found.holder_count]
+                for holder in holders[: found.holder_count]
             ),
             fence=found.fence,
             queue_length=found.queue_length,
@@ -287,6 +304,11 @@ class Native:
         """The fencing token."""
         fence: int = self._fence(handle)
         return fence
+
+    def slot(self, handle: int) -> int:
+        """The slot of a semaphore."""
+        slot: int = self._slot(handle)
+        return slot
 
     def token(self, handle: int) -> str:
         """The value that stands in Redis."""

@@ -22,13 +22,25 @@ L = TypeVar("L", bound=Signal)
 class BaseHeld(Generic[L]):
     """What the holds of both clients have in common."""
 
-    __slots__ = ("__weakref__", "_fence", "_handle", "_lost", "_name", "_session", "_token")
+    __slots__ = (
+        "__weakref__",
+        "_fence",
+        "_handle",
+        "_lost",
+        "_name",
+        "_session",
+        "_slot",
+        "_token",
+    )
 
-    def __init__(self, session: Session, handle: int, name: str, fence: int, lost: L) -> None:
+    def __init__(
+        self, session: Session, handle: int, name: str, fence: int, slot: int | None, lost: L
+    ) -> None:
         self._session = session
         self._handle = handle
         self._name = name
         self._fence = fence
+        self._slot = slot
         self._lost = lost
         self._token = ""
         session.grip(self, handle)
@@ -46,6 +58,15 @@ class BaseHeld(Generic[L]):
         has seen. 0 if the lock was made with ``fencing=False``.
         """
         return self._fence
+
+    @property
+    def slot(self) -> int | None:
+        """Which of a semaphore's permits this is, from 0; None for other kinds of lock.
+
+        With one node it is the lowest that was free. Fencing tokens increase for each slot on its
+        own: whatever the lock protects keeps the largest that it has seen of each.
+        """
+        return self._slot
 
     @property
     def token(self) -> str:
@@ -88,7 +109,8 @@ class BaseHeld(Generic[L]):
             state = "lost"
         else:
             state = f"{self.remaining():.3f} s left"
-        return f"<{type(self).__name__} {self._name!r} fence={self._fence} {state}>"
+        slot = "" if self._slot is None else f" slot={self._slot}"
+        return f"<{type(self).__name__} {self._name!r}{slot} fence={self._fence} {state}>"
 
     def _freed(self) -> None:
         self._session.let_go(self._handle)

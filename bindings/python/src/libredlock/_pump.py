@@ -23,10 +23,11 @@ logger = logging.getLogger("libredlock")
 class _Waiter:
     """A thread that waits for a lock. Its gate opens when the result is there."""
 
-    __slots__ = ("abandoned", "gate", "name", "result")
+    __slots__ = ("abandoned", "gate", "name", "result", "slots")
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, slots: bool) -> None:
         self.name = name
+        self.slots = slots
         self.gate = Gate()
         self.result: Held | RedlockError | None = None
         self.abandoned = False
@@ -61,7 +62,8 @@ class ThreadSession(Session):
                 if self._thread is None:
                     self._start()
                 handle = frame.number
-                held = Held(self, handle, name, self.native.fence(handle), Lost())
+                slot = self.native.slot(handle) if request.slots else None
+                held = Held(self, handle, name, self.native.fence(handle), slot, Lost())
                 if losses != self.losses and not self.native.remaining_ms(handle):
                     held.lost._notify(self.closed or "its lease has ended")
         except BaseException:
@@ -97,7 +99,7 @@ class ThreadSession(Session):
         return held
 
     def _wait(self, request: Request, name: str) -> Held:
-        waiter = _Waiter(name)
+        waiter = _Waiter(name, request.slots)
         frame = _ffi.frame()
         try:
             # The mutex keeps the thread from seeing the outcome before its waiter is there.
@@ -181,13 +183,14 @@ class ThreadSession(Session):
             logger.warning("%s", warning)
 
     def _done(self, at: int, event: Event) -> None:
-        operation, handle, fence, _, _, status, _, _ = event
+        operation, handle, fence, _, _, status, _, slot = event
         waiter = self._waiters.pop(operation, None)
         if waiter is None or waiter.abandoned:
             if handle:
                 self.dispose(handle)
         elif status == OK:
-            waiter.result = Held(self, handle, waiter.name, fence, Lost())
+            which = slot if waiter.slots else None
+            waiter.result = Held(self, handle, waiter.name, fence, which, Lost())
         elif status == HELD:
             waiter.result = AcquireTimeout(f"lock {waiter.name!r} is held by another")
         else:

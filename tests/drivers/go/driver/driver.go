@@ -81,7 +81,11 @@ func (s *server) do(ctx context.Context, r, reply *line.Line) error {
 	case "inspect":
 		return inspect(ctx, client, r, reply)
 	case "force_release":
-		return client.ForceRelease(ctx, r.Get("name"), r.Get("digest"))
+		lock, err := lockOf(client, r)
+		if err != nil {
+			return err
+		}
+		return lock.ForceRelease(ctx, r.Get("digest"))
 	case "close":
 		return client.Close()
 	case "hammer":
@@ -141,6 +145,9 @@ func (s *server) acquire(ctx context.Context, client *redlock.Client, r, reply *
 	s.mu.Unlock()
 	reply.Add("token", held.Token())
 	reply.Add("fence", fmt.Sprint(held.Fence()))
+	if r.Get("kind") == "semaphore" {
+		reply.AddInt("slot", int64(held.Slot()))
+	}
 	reply.AddInt("remaining_ms", held.Remaining().Milliseconds())
 	context.AfterFunc(held.Context(), func() {
 		cause := context.Cause(held.Context())
@@ -173,7 +180,11 @@ func onHeld(ctx context.Context, held *redlock.Held, r, reply *line.Line) error 
 }
 
 func inspect(ctx context.Context, client *redlock.Client, r, reply *line.Line) error {
-	inspection, err := client.Inspect(ctx, r.Get("name"))
+	lock, err := lockOf(client, r)
+	if err != nil {
+		return err
+	}
+	inspection, err := lock.Inspect(ctx)
 	if err != nil {
 		return err
 	}
@@ -189,6 +200,9 @@ func inspect(ctx context.Context, client *redlock.Client, r, reply *line.Line) e
 		}
 		reply.AddInt("ttl_ms", ttl)
 		reply.AddInt("nodes", int64(holder.Nodes))
+		if inspection.Kind == "semaphore" {
+			reply.AddInt("slot", int64(holder.Slot))
+		}
 	}
 	return nil
 }
@@ -223,7 +237,19 @@ func lockOf(client *redlock.Client, r *line.Line) (*redlock.Lock, error) {
 	if metadata, found := r.Lookup("metadata"); found {
 		options = append(options, redlock.WithMetadata(metadata))
 	}
-	return client.Mutex(r.Get("name"), options...), nil
+	name := r.Get("name")
+	switch kind := r.Get("kind"); kind {
+	case "mutex":
+		return client.Mutex(name, options...), nil
+	case "semaphore":
+		permits, err := r.Int("permits", 1)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", errRequest, err)
+		}
+		return client.Semaphore(name, int(permits), options...), nil
+	default:
+		return nil, fmt.Errorf("%w: no kind %q", errRequest, kind)
+	}
 }
 
 // retryOf says how a lock polls: all zero, if the request says nothing of it, is the default.

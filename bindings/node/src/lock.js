@@ -1,18 +1,20 @@
-/** A lock that one holder has at a time. */
+/** Locks of every kind. */
 
 import { inspect } from "node:util";
 
-import { abortSignal, options, waitLimit } from "./arguments.js";
+import { abortSignal, options, text, waitLimit } from "./arguments.js";
 import { wallUs } from "./clock.js";
 import { AcquireTimeout, Status, errorOf } from "./errors.js";
 import { Held } from "./held.js";
-import { Hold } from "./hold.js";
+import { Hold, slotOf } from "./hold.js";
 import { freshSeed } from "./seed.js";
 
 /**
  * What a lock object was made with, as the machine takes it.
  * @typedef {object} Request
+ * @property {import("./machine.js").Kind} kind
  * @property {string} name
+ * @property {number} permits of a semaphore; else 0
  * @property {number} ttl
  * @property {boolean | null} fencing
  * @property {boolean | null} autoRenew
@@ -30,12 +32,11 @@ import { freshSeed } from "./seed.js";
  */
 
 /**
- * A lock that one holder has at a time; made by the client's `mutex`.
+ * A lock of any kind.
  *
- * It describes the lock and holds nothing itself, so it never changes, and any number of callers may use it at once. It
- * is not reentrant: who holds it and acquires it again, waits.
+ * It describes the lock and holds nothing itself, so it never changes, and any number of callers may use it at once.
  */
-export class Mutex {
+export class Lock {
   #lifeline;
   #request;
 
@@ -114,9 +115,54 @@ export class Mutex {
     return result;
   }
 
+  /**
+   * Reads who holds the lock.
+   * @returns {Promise<import("./index.js").Inspection>}
+   */
+  async inspect() {
+    const { kind, name } = this.#request;
+    const outcome = await this.#ask(["inspect", 0, kind, name]);
+    const [, fence, holders, queueLength, queueAge] = /** @type {import("./machine.js").Inspected} */ (outcome[5]);
+    return {
+      kind,
+      held: holders.length > 0,
+      holders: holders.map(([who, digest, ttl, nodes, slot]) => ({
+        who,
+        digest,
+        ttlMs: ttl === null ? null : ttl / 1000,
+        nodes,
+        slot: slotOf(kind, slot),
+      })),
+      fence: BigInt(fence),
+      queueLength,
+      queueAgeMs: queueAge / 1000,
+    };
+  }
+
+  /**
+   * Takes the lock away from the holder whose digest `inspect` showed.
+   * @param {string} digest
+   */
+  async forceRelease(digest) {
+    const { kind, name } = this.#request;
+    await this.#ask(["force_release", 0, kind, name, text("digest", digest)]);
+  }
+
   /** What console.log shows. */
   [inspect.custom]() {
-    return `Mutex ${JSON.stringify(this.name)}`;
+    return `${this.constructor.name} ${JSON.stringify(this.name)}`;
+  }
+
+  /**
+   * @param {import("./machine.js").Event} event
+   * @returns {Promise<import("./machine.js").Outcome>}
+   */
+  async #ask(event) {
+    const outcome = await this.#lifeline.session.perform(event);
+    if (outcome[1] !== Status.OK) {
+      throw errorOf(outcome);
+    }
+    return outcome;
   }
 
   /**
@@ -125,14 +171,23 @@ export class Mutex {
    * @returns {Promise<Hold | import("./machine.js").Outcome>}
    */
   #try(wait, signal) {
-    const { name, ttl, fencing, autoRenew, queue, retry, maxHold, metadata } = this.#request;
+    const { kind, name, permits, ttl, fencing, autoRenew, queue, retry, maxHold, metadata } = this.#request;
     return this.#lifeline.session.acquire(
-      ["acquire", 0, "mutex", name, ttl, wait, fencing, autoRenew, queue, retry, maxHold, metadata, freshSeed(), wallUs()],
+      ["acquire", 0, kind, name, permits, ttl, wait, fencing, autoRenew, queue, retry, maxHold, metadata, freshSeed(), wallUs()],
       name,
       signal,
     );
   }
 }
+
+/** A lock that one holder has at a time. It is not reentrant: who holds it and acquires it again, waits. */
+export class Mutex extends Lock {}
+
+/**
+ * A lock that several holders have at a time, each with a slot. It is not reentrant: who holds it and acquires it again,
+ * takes another slot, or waits for one.
+ */
+export class Semaphore extends Lock {}
 
 /**
  * @param {Held} held

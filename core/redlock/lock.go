@@ -1,6 +1,7 @@
 package redlock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"runtime"
@@ -75,7 +76,18 @@ func micros(d time.Duration) core.Duration {
 
 // Mutex describes a lock that one holder at a time has: a name of 1 to 1024 bytes of UTF-8 and options.
 func (c *Client) Mutex(name string, options ...Option) *Lock {
-	lock := &Lock{client: c, request: core.Acquire{Kind: core.Mutex, Name: name}}
+	return c.lock(core.Acquire{Kind: core.Mutex, Name: name}, options)
+}
+
+// Semaphore describes a lock that up to so many holders have at a time, 1 to 10,000: each has a slot of its own, 0 to
+// permits - 1, and on one node the lowest that is free. Whoever asks says how many permits there are: with more, others may
+// enter at once, and with fewer, those who hold one finish.
+func (c *Client) Semaphore(name string, permits int, options ...Option) *Lock {
+	return c.lock(core.Acquire{Kind: core.Semaphore, Name: name, Permits: cmp.Or(permits, -1)}, options)
+}
+
+func (c *Client) lock(request core.Acquire, options []Option) *Lock {
+	lock := &Lock{client: c, request: request}
 	for _, option := range options {
 		option(&lock.request)
 	}
@@ -172,6 +184,9 @@ func (h *Held) Token() string { return h.hold.Token }
 
 // Fence is the fencing token: larger than that of every earlier holder of the name. 0 without fencing.
 func (h *Held) Fence() uint64 { return uint64(h.hold.Fence) }
+
+// Slot is which of a semaphore's permits this is, from 0; 0 for other kinds. Fencing tokens increase for each slot on its own.
+func (h *Held) Slot() int { return h.hold.Slot }
 
 // Remaining is how long the lock is certainly ours; 0 once it is lost or released.
 func (h *Held) Remaining() time.Duration { return h.hold.Remaining() }
