@@ -209,6 +209,10 @@ func TestSemaphoreTakesOverUnresolvedTokens(t *testing.T) {
 	require.Equal(t, []string{"0|x", "1|a2"}, s.holders())
 	requireRefused(t, s.acquire("2", "c", "b"), 10_000, 1)
 	require.Equal(t, []string{"c"}, s.waiting(), "an unresolved place is left")
+	s.requireSlot(1, s.acquire("2", "c", "a2"))
+	require.Empty(t, s.waiting(), "and its own, when it gets a slot")
+	s.requireSlot(0, s.acquire("2", "x", "c"))
+	require.Equal(t, []string{"0|x"}, s.holders(), "one that has a slot keeps it")
 
 	s = startKind(t, "semaphore", manyNodes)
 	s.acquire("2/1", "a")
