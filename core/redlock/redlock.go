@@ -82,8 +82,8 @@ func (c *Client) Close() error { return wrap(c.driver.Close()) }
 
 // Inspection is who holds a name.
 type Inspection struct {
-	Kind    string   // "mutex"
-	Holders []Holder // none if the name is free; several if nodes disagree
+	Kind    string   // "mutex" or "semaphore"
+	Holders []Holder // none if the name is free; several of a semaphore, or if nodes disagree: those on most nodes first, then by slot
 	Fence   uint64   // the largest fencing token that a node remembers; 0 if none
 	// QueueLength is how many clients wait in the queue, and QueueAge how long the first of them has.
 	QueueLength int
@@ -94,7 +94,7 @@ type Inspection struct {
 type Holder struct {
 	Who    string        // "host/pid/language/metadata"; "" for a value of another library
 	Digest string        // what ForceRelease takes
-	TTL    time.Duration // until the key expires; negative if it never does
+	TTL    time.Duration // until the key, or a semaphore's slot, expires; negative if it never does
 	Nodes  int           // on how many nodes it is the holder
 	Slot   int           // of a semaphore
 }

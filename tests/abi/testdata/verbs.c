@@ -67,6 +67,7 @@ static void semaphore(redlock_client client)
     CHECK(found.holder_count == PERMITS && holders[1].slot == 1 && holders[2].slot == 0x55555555);
     found.all_holders = NULL, found.all_capacity = SIZE_MAX;
     EXPECT(REDLOCK_OK, redlock_inspect(client, &request, &found, &error));
+    memset(holders, 0x55, sizeof holders);
     found.all_holders = holders, found.size = offsetof(redlock_inspection, all_holders);
     EXPECT(REDLOCK_OK, redlock_inspect(client, &request, &found, &error));
     CHECK(found.holder_count == PERMITS && holders[0].slot == 0x55555555 && found.all_holders == holders);

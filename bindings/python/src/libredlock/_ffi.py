@@ -52,8 +52,8 @@ _POOL_MAX: Final = 64
 _EVENT: Final = struct.Struct("=QQQqiiiI1024x")
 _OPERATION: Final = struct.Struct("=QQqII")
 
-# A drained event: id, handle, fence, remaining_ms, kind, status, node, slot. Its message is read
-# only when it is asked for.
+# A drained event: id, handle, fence, remaining_ms, kind, status, node, slot. Its message is
+# read only when it is asked for.
 Event = tuple[int, int, int, int, int, int, int, int]
 
 
