@@ -301,7 +301,11 @@ func (a *attempt) given(values []Value) (fence int64, ok bool) {
 	if !ok || numbers[1].Int < 0 || numbers[1].Int >= MaxPermits {
 		return 0, false
 	}
-	a.slot = strconv.FormatInt(numbers[1].Int, 10)
+	slot := strconv.FormatInt(numbers[1].Int, 10)
+	if len(a.grants) > 1 && slot != a.slot {
+		return 0, false // not the one that was asked for
+	}
+	a.slot = slot
 	return numbers[0].Int, true
 }
 
