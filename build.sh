@@ -23,6 +23,10 @@ usage: ./build.sh VERB
   demo     a Python, a Node, a C and a Go program fight over one lock, on an embedded Redis
            (REDLOCK_NODES=redis://...[,redis://...]: on yours); see also: demo -help
   test     everything below, and all tests on real Redis servers that they start themselves
+  peers    other lock libraries (redsync, redislock, redis-py, node-redlock, redis-semaphore), installed from their
+           registries as tests/peers pins them, hold the same locks as we do; also part of test
+  bench    what locks cost: uncontended, in Node (node), and from a release to the next waiter (handoff), beside other
+           libraries; bench NAME [FLAG...] runs one
   check    formatting, static analysis and types of Go, Python, JavaScript, C and shell
   lib      build/lib/libredlock.so with libredlock-core.so, build/include/redlock.h and
            build/lib/pkgconfig/redlock.pc
@@ -99,12 +103,48 @@ do_dist() {
     printf '%s\n' build/dist/*
 }
 
+do_peers() {
+    need redis-server redis-server
+    build_libraries
+    make_venv
+    build_plugin
+    prepare_node
+    prepare_peers
+    export REDLOCK_STRICT=1 REDLOCK_BUILD="$root/build" REDLOCK_PYTHON="$root/.venv/bin/python"
+    go -C tests test -count=1 -timeout 5m -v ./peers
+}
+
+do_bench() {
+    local names=(uncontended node handoff) flags=() name
+    if (($# > 0)); then names=("$1") flags=("${@:2}"); fi
+    need redis-server redis-server
+    build_libraries
+    make_venv
+    build_plugin
+    prepare_node
+    for name in "${names[@]}"; do
+        case $name in
+        uncontended)
+            need_hiredis
+            go -C tests run ./bench "${flags[@]}"
+            ;;
+        node) (cd bindings/node && node bench/bench.js "${flags[@]}") ;;
+        handoff)
+            prepare_peers
+            go -C tests run ./bench/handoff "${flags[@]}"
+            ;;
+        *) die "bench: there are uncontended, node and handoff, not $name" ;;
+        esac
+    done
+}
+
 do_test() {
     need_go
     need redis-server redis-server pkg-config pkg-config valgrind valgrind shellcheck shellcheck cc gcc c++ g++
     do_demo --build-only
     do_dist
     prepare_node
+    prepare_peers
     need_staticcheck
     go -C tests build -o "$root/build/tools/tally" ./tally
 
@@ -153,6 +193,16 @@ prepare_node() {
     # shellcheck source=bindings/node/lib.sh
     source bindings/node/lib.sh
     make_node "$root/build"
+}
+
+# prepare_peers installs the libraries of others that tests compare with.
+prepare_peers() {
+    need_python
+    need_node
+    say "installing other lock libraries"
+    # shellcheck source=tests/peers/lib.sh
+    source tests/peers/lib.sh
+    install_peers "$root/build"
 }
 
 # make_venv makes .venv with the test tools, all pinned by hash, and the package from this checkout.

@@ -14,8 +14,10 @@ run_checks() {
     check "gofmt" go_is_formatted
     check "go vet" go vet ./...
     check "go vet, tests/" go -C tests vet ./...
-    check "staticcheck" build/tools/staticcheck ./...
-    check "staticcheck, tests/" staticcheck_tests
+    check "go vet, tests/peers/go" go -C tests/peers/go vet ./...
+    check "staticcheck" staticcheck_in .
+    check "staticcheck, tests/" staticcheck_in tests
+    check "staticcheck, tests/peers/go" staticcheck_in tests/peers/go
     check "go vet, wasm" on_wasm go vet ./wasm/...
     check "staticcheck, wasm" on_wasm build/tools/staticcheck -checks inherit,-U1000 ./wasm/... # it does not know exports
     check "all but capi builds without cgo" builds_without_cgo
@@ -66,7 +68,7 @@ go_is_formatted() {
     [[ -z $files ]]
 }
 
-staticcheck_tests() { (cd tests && "$root/build/tools/staticcheck" ./...); }
+staticcheck_in() { (cd "$1" && "$root/build/tools/staticcheck" ./...); }
 
 on_wasm() { GOOS=wasip1 GOARCH=wasm "$@"; }
 

@@ -32,6 +32,11 @@ need_cc() {
     echo '#include <stdlib.h>' | cc -E - >/dev/null 2>&1 || install_packages libc6-dev
 }
 
+need_hiredis() {
+    need pkg-config pkg-config
+    pkg-config --exists hiredis || install_packages libhiredis-dev
+}
+
 need_python() {
     need python3 python3
     python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
