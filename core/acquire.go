@@ -52,7 +52,7 @@ type attempt struct {
 	fence   int64 // what a quorum agrees on
 	grants  []grant
 	placed  bool     // it may have a place in the queue
-	turn    int64    // what the script said of that place last: see refusal() in mutex.lua
+	turn    int64    // what the script said of that place last: see refusal() in queue.lua
 	cleanup *cleanup // once it did not win, or the hold has ended
 
 	oneVote  [1]vote
@@ -67,7 +67,7 @@ type grant struct {
 	end     Time  // of the lease there
 	fence   int64 // the counter there
 
-	// Of a refusal: what stands at the key, for how long, and what it will tell. See refusal() in mutex.lua.
+	// Of a refusal: what stands at the key, for how long, and what it will tell. See refusal() in queue.lua.
 	retryIn Duration
 	turn    int64
 	rivals  int64

@@ -174,7 +174,7 @@ func (m *Machine) takePlace(h *hold) {
 
 func heldByAnother() *Outcome { return &Outcome{Status: Held, Message: "someone else holds it"} }
 
-// What refusal() in mutex.lua says of a place.
+// What refusal() in queue.lua says of a place.
 const (
 	turnNext = 1 // it is the first: whoever gives the lock up hands it over
 	turnPoll = 2 // it is the first, and the holder hands over to nobody

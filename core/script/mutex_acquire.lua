@@ -31,10 +31,4 @@ if head and head ~= token or not redis.call("SET", KEYS[1], token, "NX", "PX", t
 end
 if head then leave(token) end
 if not counter or keep == "0" then return {1, 0} end
-
-local proposed = time()
-if ARGV[4] ~= "" then
-  local most = 60 * 1000000 -- a client's clock counts as far as it is near the server's
-  proposed = math.min(math.max(tonumber(ARGV[4]), proposed - most), proposed + most)
-end
-return {1, fence(proposed, keep)}
+return {1, fence(proposal(ARGV[4]), keep)}

@@ -5,10 +5,9 @@
 local holder, other = look(KEYS[1])
 if other then return {3, other} end
 if holder then
-  local secret = string.match(holder, "^rl[01]:(" .. string.rep(".", 22) .. "):") or holder
-  if redis.sha1hex(secret) ~= ARGV[1] then return {0} end
+  if redis.sha1hex(string.match(holder, SECRET) or holder) ~= ARGV[1] then return {0} end
   redis.call("DEL", KEYS[1])
 end
 local ok, next = pcall(hand_over)
-if holder and not (ok and next) then tell(released, "mutex") end
+if holder and not (ok and next) then tell(RELEASED .. KEYS[1], "mutex") end
 return {holder and 1 or 2}

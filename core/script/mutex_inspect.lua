@@ -5,11 +5,5 @@
 local holder, other = look(KEYS[1])
 if other then return {3, other} end
 local last = tonumber(redis.call("GET", counter) or "") or 0
-local waiting, waited = redis.call("LLEN", queue), 0
-if waiting > 0 then
-  local place = redis.call("HGET", places, redis.call("LINDEX", queue, 0)) or ""
-  local since = select(3, string.match(place, PLACE))
-  if since then waited = math.max(math.floor((time() - since) / 1000), 0) end
-end
-if not holder then return {2, last, waiting, waited} end
-return {1, holder, redis.call("PTTL", KEYS[1]), last, waiting, waited}
+if not holder then return {2, last, waiting()} end
+return {1, holder, redis.call("PTTL", KEYS[1]), last, waiting()}

@@ -10,7 +10,7 @@ local heard
 if queue then
   pcall(hand_over)
 elseif holder and string.sub(holder, 1, 4) == "rl1:" then
-  heard = tell(released, "mutex")
+  heard = tell(RELEASED .. KEYS[1], "mutex")
 end
 if not holder then return {2} end
 return {1, heard or denied and 0, denied}

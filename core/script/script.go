@@ -11,7 +11,7 @@ const (
 	No        = 0 // another holder's
 	Yes       = 1 // done
 	Gone      = 2 // nobody's
-	WrongKind = 3 // followed by the type of what stands at the key
+	WrongKind = 3 // followed by the type or the kind of what stands at the key
 )
 
 // Script is one script as it is sent to a node.
@@ -23,56 +23,49 @@ type Script struct {
 	Queues bool   // it takes the keys of the queue, of the places and of the counter after the lock's, if the lock has a queue
 }
 
-// The files, as strings: an embed.FS would bring in os and time.
-var (
-	//go:embed mutex.lua
-	mutex string // what the scripts of the mutex have in common
-	//go:embed mutex_acquire.lua
-	mutexAcquire string
-	//go:embed mutex_beat.lua
-	mutexBeat string
-	//go:embed mutex_raise.lua
-	mutexRaise string
-	//go:embed mutex_renew.lua
-	mutexRenew string
-	//go:embed mutex_regrant.lua
-	mutexRegrant string
-	//go:embed mutex_release.lua
-	mutexRelease string
-	//go:embed mutex_undo.lua
-	mutexUndo string
-	//go:embed mutex_inspect.lua
-	mutexInspect string
-	//go:embed mutex_force.lua
-	mutexForce string
-)
+// Family is the scripts of one kind of lock. Their arguments begin alike.
+type Family struct {
+	Acquire, Beat, Raise, Renew, Regrant, Release, Undo, Inspect, Force *Script
+}
 
-// What a script takes beside the lock's key.
-const (
-	fences = 1 << iota
-	queues
-)
-
-// The scripts of the mutex.
-var (
-	MutexAcquire = join("mutex_acquire", mutex, mutexAcquire, fences|queues)
-	MutexBeat    = join("mutex_beat", mutex, mutexBeat, queues)
-	MutexRaise   = join("mutex_raise", mutex, mutexRaise, fences)
-	MutexRenew   = join("mutex_renew", mutex, mutexRenew, fences)
-	MutexRegrant = join("mutex_regrant", mutex, mutexRegrant, fences)
-	MutexRelease = join("mutex_release", mutex, mutexRelease, queues)
-	MutexUndo    = join("mutex_undo", mutex, mutexUndo, queues)
-	MutexInspect = join("mutex_inspect", mutex, mutexInspect, queues)
-	MutexForce   = join("mutex_force", mutex, mutexForce, queues)
-)
+// All lists the scripts of a family.
+func (f *Family) All() []*Script {
+	return []*Script{f.Acquire, f.Beat, f.Raise, f.Renew, f.Regrant, f.Release, f.Undo, f.Inspect, f.Force}
+}
 
 // All lists every script.
-var All = []*Script{MutexAcquire, MutexBeat, MutexRaise, MutexRenew, MutexRegrant, MutexRelease, MutexUndo, MutexInspect, MutexForce}
+var All = Mutex.All()
 
-// join makes a script of what its kind has in common and what its verb adds.
-func join(name, common, verb string, takes int) *Script {
-	source := common + verb
-	return &Script{Name: name, Source: source, SHA: Digest(source), Fences: takes&fences != 0, Queues: takes&queues != 0}
+// queue is put before every script.
+//
+//go:embed queue.lua
+var queue string
+
+// verbs are the sources of a family.
+type verbs struct {
+	acquire, beat, raise, renew, regrant, release, undo, inspect, force string
+}
+
+// family makes the scripts of a kind: each is what it shares with all, what its kind has in common, and what its verb adds.
+func family(kind, common string, v verbs) Family {
+	common = queue + common
+	join := func(verb, source string) *Script {
+		source = common + source
+		return &Script{Name: kind + "_" + verb, Source: source, SHA: Digest(source)}
+	}
+	fences := func(s *Script) *Script { s.Fences = true; return s }
+	queues := func(s *Script) *Script { s.Queues = true; return s }
+	return Family{
+		Acquire: queues(fences(join("acquire", v.acquire))),
+		Beat:    queues(join("beat", v.beat)),
+		Raise:   fences(join("raise", v.raise)),
+		Renew:   fences(join("renew", v.renew)),
+		Regrant: fences(join("regrant", v.regrant)),
+		Release: queues(join("release", v.release)),
+		Undo:    queues(join("undo", v.undo)),
+		Inspect: queues(join("inspect", v.inspect)),
+		Force:   queues(join("force", v.force)),
+	}
 }
 
 // Digest is the SHA-1 of a text in hex: what names a script, and what shows a token without revealing it.

@@ -4,6 +4,7 @@ import (
 	"crypto/sha1"
 	"encoding/hex"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,11 +27,18 @@ func TestDigest(t *testing.T) {
 	}
 }
 
-// TestScripts: each script is its own file behind what its kind has in common.
+// preludes are the files that a kind's scripts have in common, in their order.
+var preludes = map[string][]string{"mutex": {"queue", "mutex"}}
+
+// TestScripts: each script is its own file behind what all share and what its kind has in common.
 func TestScripts(t *testing.T) {
 	for _, s := range script.All {
 		kind, _, _ := strings.Cut(s.Name, "_")
-		require.Equal(t, read(t, kind)+read(t, s.Name), s.Source)
+		var source strings.Builder
+		for _, name := range append(slices.Clone(preludes[kind]), s.Name) {
+			source.WriteString(read(t, name))
+		}
+		require.Equal(t, source.String(), s.Source, s.Name)
 	}
 }
 

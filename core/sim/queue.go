@@ -9,7 +9,7 @@ import (
 	"github.com/libredlock/libredlock/core/script"
 )
 
-// The queue of a mutex, function by function as in mutex.lua and with its names.
+// The queue of a mutex, function by function as in queue.lua and with its names.
 
 const (
 	handedOverMost = 3000    // ms
