@@ -34,7 +34,7 @@ func (f *Family) All() []*Script {
 }
 
 // All lists every script.
-var All = Mutex.All()
+var All = append(Mutex.All(), Reentrant.All()...)
 
 // queue is put before every script.
 //

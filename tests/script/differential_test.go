@@ -152,7 +152,8 @@ func (w *writer) command() []string {
 	case 5:
 		return []string{"LIST", pick(w, lock+"-list", lock+"-list", fence+"-list", queue+"-list", places+"-list")}
 	}
-	s := script.All[w.IntN(len(script.All))]
+	verbs := script.Mutex.All()
+	s := verbs[w.IntN(len(verbs))]
 	if w.IntN(2) == 0 {
 		s = []*script.Script{script.MutexAcquire, script.MutexAcquire, script.MutexBeat}[w.IntN(3)]
 	}
@@ -230,7 +231,7 @@ func requireNear(t *testing.T, want, got, format string, args ...any) {
 // shown names a script instead of quoting it.
 func shown(command []string) []string {
 	short := slices.Clone(command)
-	for _, s := range script.All {
+	for _, s := range script.Mutex.All() {
 		if len(short) > 1 && (short[1] == s.Source || short[1] == s.SHA) {
 			short[1] = s.Name
 		}
