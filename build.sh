@@ -23,8 +23,8 @@ usage: ./build.sh VERB
   demo     a Python, a Node, a C and a Go program fight over one lock, on an embedded Redis
            (REDLOCK_NODES=redis://...[,redis://...]: on yours); see also: demo -help
   test     everything below, and all tests on real Redis servers that they start themselves
-  peers    other lock libraries (redsync, redislock, redis-py, node-redlock, redis-semaphore), installed from their
-           registries as tests/peers pins them, hold the same locks as we do; also part of test
+  peers    other lock libraries (redsync, redislock, redis-py, node-redlock, redis-semaphore, Redisson), installed from
+           their registries as tests/peers pins them, hold the same locks as we do; also part of test
   bench    what locks cost: uncontended, in Node (node), and from a release to the next waiter (handoff), beside other
            libraries; bench NAME [FLAG...] runs one
   check    formatting, static analysis and types of Go, Python, JavaScript, C and shell
@@ -199,6 +199,7 @@ prepare_node() {
 prepare_peers() {
     need_python
     need_node
+    need javac default-jdk-headless mvn maven
     say "installing other lock libraries"
     # shellcheck source=tests/peers/lib.sh
     source tests/peers/lib.sh
