@@ -83,7 +83,7 @@ end
 
 local denied -- why a message could not be published
 
--- Publishes a message, which is the last thing that a script does. Returns how many have heard it.
+-- Publishes a message, which is the last thing that a script does for whom it is about. Returns how many have heard it.
 local function tell(channel, message)
   local heard = redis.pcall("PUBLISH", channel, message)
   if type(heard) == "number" then return heard end

@@ -12,6 +12,7 @@ const (
 	Yes       = 1 // done
 	Gone      = 2 // nobody's
 	WrongKind = 3 // followed by the type or the kind of what stands at the key
+	Forbidden = 4 // an owner that only reads can't write
 )
 
 // Script is one script as it is sent to a node.
@@ -34,12 +35,17 @@ func (f *Family) All() []*Script {
 }
 
 // All lists every script.
-var All = append(Mutex.All(), Reentrant.All()...)
+var All = append(append(append(Mutex.All(), Reentrant.All()...), RWLock.All()...), Semaphore.All()...)
 
 // queue is put before every script.
 //
 //go:embed queue.lua
 var queue string
+
+// holders is put behind it for the kinds that several may hold.
+//
+//go:embed holders.lua
+var holders string
 
 // verbs are the sources of a family.
 type verbs struct {

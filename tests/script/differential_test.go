@@ -114,6 +114,9 @@ func TestExpiryAgrees(t *testing.T) {
 	}
 }
 
+// mutexScripts are those that the simulation knows.
+var mutexScripts = script.Mutex.All()
+
 // writer makes random commands.
 type writer struct {
 	*rand.Rand
@@ -152,8 +155,7 @@ func (w *writer) command() []string {
 	case 5:
 		return []string{"LIST", pick(w, lock+"-list", lock+"-list", fence+"-list", queue+"-list", places+"-list")}
 	}
-	verbs := script.Mutex.All()
-	s := verbs[w.IntN(len(verbs))]
+	s := mutexScripts[w.IntN(len(mutexScripts))]
 	if w.IntN(2) == 0 {
 		s = []*script.Script{script.MutexAcquire, script.MutexAcquire, script.MutexBeat}[w.IntN(3)]
 	}
@@ -231,7 +233,7 @@ func requireNear(t *testing.T, want, got, format string, args ...any) {
 // shown names a script instead of quoting it.
 func shown(command []string) []string {
 	short := slices.Clone(command)
-	for _, s := range script.Mutex.All() {
+	for _, s := range script.All {
 		if len(short) > 1 && (short[1] == s.Source || short[1] == s.SHA) {
 			short[1] = s.Name
 		}

@@ -43,7 +43,7 @@ func TestWrongKinds(t *testing.T) {
 	for kind := range puts {
 		put(f, kind, lock)
 		before := f.Do("DUMP", lock)
-		for _, s := range script.Mutex.All() {
+		for _, s := range mutexScripts {
 			want := []any{3, kind}
 			if s == script.MutexUndo {
 				want = []any{2} // nothing of ours is here

@@ -12,8 +12,8 @@ import (
 	"github.com/libredlock/libredlock/core/script"
 )
 
-// model is a reentrant lock, as it should be.
-type model struct {
+// reentrantModel is a reentrant lock, as it should be.
+type reentrantModel struct {
 	tok, owner string // "" if it is free
 	foreign    int    // the count of a hold of Redisson's
 	entries    map[string]bool
@@ -23,18 +23,18 @@ type model struct {
 // call is one attempt's token, and its owner.
 type call struct{ token, owner string }
 
-func (m *model) free() bool { return m.owner == "" }
-func (m *model) has(c call) bool {
+func (m *reentrantModel) free() bool { return m.owner == "" }
+func (m *reentrantModel) has(c call) bool {
 	return !m.free() && m.foreign == 0 && m.owner == c.owner && m.entries[c.token]
 }
-func (m *model) place(c call) int   { return slices.Index(m.queue, c) }
-func (m *model) enters(c call) bool { return m.owner == c.owner && m.foreign == 0 }
+func (m *reentrantModel) place(c call) int   { return slices.Index(m.queue, c) }
+func (m *reentrantModel) enters(c call) bool { return m.owner == c.owner && m.foreign == 0 }
 
-func (m *model) take(c call) {
+func (m *reentrantModel) take(c call) {
 	m.tok, m.owner, m.entries = c.token, c.owner, map[string]bool{c.token: true}
 }
 
-func (m *model) leave(c call) bool {
+func (m *reentrantModel) leave(c call) bool {
 	i := m.place(c)
 	if i >= 0 {
 		m.queue = slices.Delete(m.queue, i, i+1)
@@ -42,17 +42,17 @@ func (m *model) leave(c call) bool {
 	return i >= 0
 }
 
-func (m *model) handOver() {
+func (m *reentrantModel) handOver() {
 	if m.free() && len(m.queue) > 0 {
 		m.take(m.queue[0])
 		m.leave(m.queue[0])
 	}
 }
 
-func (m *model) end() { m.owner, m.tok, m.foreign, m.entries = "", "", 0, nil }
+func (m *reentrantModel) end() { m.owner, m.tok, m.foreign, m.entries = "", "", 0, nil }
 
 // ask is an acquire, or a beat: what is counted if it is granted, else 0.
-func (m *model) ask(c call, waits bool) int {
+func (m *reentrantModel) ask(c call, waits bool) int {
 	if m.free() && (m.place(c) == 0 || len(m.queue) == 0) {
 		m.leave(c)
 		m.take(c)
@@ -71,7 +71,7 @@ func (m *model) ask(c call, waits bool) int {
 }
 
 // remove is a release or an undo of an entry: its code.
-func (m *model) remove(c call) int {
+func (m *reentrantModel) remove(c call) int {
 	defer m.handOver()
 	switch {
 	case m.has(c):
@@ -96,7 +96,7 @@ func TestAReentrantLockIsLikeItsModel(t *testing.T) {
 		for i := range 9 {
 			calls = append(calls, call{fmt.Sprintf("rl1:%022d:", i), []string{ann, bob, "eve"}[i%3]})
 		}
-		m, numbers := &model{}, map[string]int{}
+		m, numbers := &reentrantModel{}, map[string]int{}
 		for i := range 200 {
 			c := calls[random.IntN(len(calls))]
 			what, code := step(f, r, m, c, random.IntN(20), random.IntN(2) == 0)
@@ -120,7 +120,7 @@ func TestAReentrantLockIsLikeItsModel(t *testing.T) {
 }
 
 // step does one thing to both, and compares what they say. A call that counts is repeated if again is set.
-func step(f reentrant, r redisson, m *model, c call, which int, again bool) (what string, code int) {
+func step(f reentrant, r redisson, m *reentrantModel, c call, which int, again bool) (what string, code int) {
 	f.t.Helper()
 	repeat := func(want []any, do func(token, owner string, unresolved ...string) []any) {
 		f.t.Helper()
@@ -208,7 +208,7 @@ func step(f reentrant, r redisson, m *model, c call, which int, again bool) (wha
 	return "their unlock", 0
 }
 
-func requireLikeModel(f reentrant, m *model, told string) {
+func requireLikeModel(f reentrant, m *reentrantModel, told string) {
 	f.t.Helper()
 	want := map[string]string{}
 	if m.foreign > 0 {

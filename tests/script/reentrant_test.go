@@ -28,8 +28,8 @@ type reentrant struct{ *fixture }
 
 func startReentrant(t *testing.T, args ...string) reentrant { return reentrant{start(t, args...)} }
 
-// keysOf are those that a script of a lock with a queue takes.
-func keysOf(s *script.Script, queue bool) []string {
+// reentrantKeys are those that a script of a lock with a queue takes.
+func reentrantKeys(s *script.Script, queue bool) []string {
 	switch {
 	case queue && s.Queues:
 		return []string{lock, entriesQueue, entriesPlaces, entriesFence}
@@ -41,7 +41,7 @@ func keysOf(s *script.Script, queue bool) []string {
 
 func (f reentrant) queued(s *script.Script, args ...string) []any {
 	f.t.Helper()
-	return f.run(s, keysOf(s, true), args...)
+	return f.run(s, reentrantKeys(s, true), args...)
 }
 
 // acquire is one that waits in the queue.
@@ -54,7 +54,7 @@ func (f reentrant) acquire(token, owner string, unresolved ...string) []any {
 // poll is one without a queue.
 func (f reentrant) poll(token, owner string, unresolved ...string) []any {
 	f.t.Helper()
-	return f.run(script.Reentrant.Acquire, keysOf(script.Reentrant.Acquire, false), append([]string{token, ttl, fenceTTL, "", owner}, unresolved...)...)
+	return f.run(script.Reentrant.Acquire, reentrantKeys(script.Reentrant.Acquire, false), append([]string{token, ttl, fenceTTL, "", owner}, unresolved...)...)
 }
 
 func (f reentrant) beat(token, owner string) []any {
@@ -74,7 +74,7 @@ func (f reentrant) undo(token, owner string) []any {
 
 func (f reentrant) renew(token, owner, ttl string) []any {
 	f.t.Helper()
-	return f.run(script.Reentrant.Renew, keysOf(script.Reentrant.Renew, false), token, ttl, fenceTTL, owner)
+	return f.run(script.Reentrant.Renew, reentrantKeys(script.Reentrant.Renew, false), token, ttl, fenceTTL, owner)
 }
 
 // hash is what stands at the lock's key.
@@ -209,7 +209,7 @@ func TestFencingOfAHoldThatBeganWithout(t *testing.T) {
 func TestProposedFencingTokens(t *testing.T) {
 	f := startReentrant(t)
 	propose := func(token, owner string, proposed int) int {
-		reply := f.run(script.Reentrant.Acquire, keysOf(script.Reentrant.Acquire, false), token, ttl, fenceTTL, strconv.Itoa(proposed), owner)
+		reply := f.run(script.Reentrant.Acquire, reentrantKeys(script.Reentrant.Acquire, false), token, ttl, fenceTTL, strconv.Itoa(proposed), owner)
 		require.Equal(t, 1, reply[0])
 		return reply[1].(int)
 	}
@@ -413,7 +413,7 @@ func TestAReentrantLockWithoutMemory(t *testing.T) {
 	f.Do("CONFIG", "SET", "maxmemory", "1")
 	for _, s := range []*script.Script{script.Reentrant.Acquire, script.Reentrant.Regrant} {
 		args := append([]string{third}, reentrantCalls[s][1:]...)
-		_, err := f.try(s, keysOf(s, true), args...)
+		_, err := f.try(s, reentrantKeys(s, true), args...)
 		require.ErrorContains(t, err, "OOM", s.Name)
 	}
 	require.Equal(t, []any{1}, f.renew(first, ann, "20000"))

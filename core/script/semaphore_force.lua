@@ -1,0 +1,8 @@
+-- Takes a slot of a semaphore away from the holder with this digest, and hands over what is free then to the first who wait, or tells
+-- those who do.
+-- KEYS 1 lock | 1 lock  2 queue  3 places  4 fence counter
+-- ARGV 1 SHA-1 in hex of the random part of the token of its grant
+-- Reply {1} removed | {0} others' | {2} free | {3, type or kind} another kind
+local other = look()
+if other then return {3, other} end
+return force(ARGV[1])
