@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/libredlock/libredlock/core/script"
 )
 
 func TestTheLastEntryHandsOver(t *testing.T) {
@@ -60,6 +62,35 @@ func TestAWaiterEntersWithItsOwner(t *testing.T) {
 	f.requireHold(first, ann, first, second, third)
 }
 
+// Or by asking anew.
+func TestAWaiterThatAsksAnewLeavesItsPlace(t *testing.T) {
+	f := startReentrant(t)
+	f.acquire(mine, "eve")
+	f.acquire(first, ann)
+	f.acquire(other, bob)
+	f.acquire(second, ann)
+	f.release(mine, "eve")
+	require.Equal(t, []any{1, f.fence(), 2}, f.acquire(second, ann))
+	require.Equal(t, []string{other}, f.order())
+}
+
+func TestWhoMayNotWaitTakesNoPlace(t *testing.T) {
+	f := startReentrant(t)
+	f.acquire(first, ann)
+	requireRefused(t, f.queued(script.Reentrant.Acquire, second, ttl, fenceTTL, "", "", "1", "3000", bob), 10_000, 0)
+	require.Empty(t, f.order())
+}
+
+func TestUndoHandsOverWhatItFindsFree(t *testing.T) {
+	f := startReentrant(t)
+	f.acquire(mine, "eve")
+	f.acquire(first, ann)
+	f.acquire(other, bob)
+	f.Do("DEL", lock)
+	require.Equal(t, []any{1}, f.undo(first, ann), "its place")
+	f.requireHold(other, bob, other)
+}
+
 // A newcomer hands a lock that is free to the first, and enters if that is its owner's.
 func TestANewcomerEntersWhatItHandsOver(t *testing.T) {
 	f := startReentrant(t)
@@ -81,7 +112,7 @@ func (f reentrant) fenceAfterAcquire(token, owner string) int {
 // Every owner's place keeps the owner's name, whatever is in it.
 func TestPlacesKeepOwners(t *testing.T) {
 	f := startReentrant(t)
-	for _, owner := range []string{"", " ", "a b  c ", "12 34", "\n%s\x00"} {
+	for _, owner := range []string{"", " ", "a b  c ", "12 34", "\n%s\x00", "%41"} {
 		f.acquire(first, ann)
 		f.acquire(second, owner)
 		f.beat(second, owner)
