@@ -25,8 +25,8 @@ usage: ./build.sh VERB
   bench    what locks cost: uncontended, in Node (node), and from a release to the next waiter (handoff), beside other
            libraries; bench NAME [FLAG...] runs one
   test     everything below, and all tests on real Redis servers that they start themselves
-  peers    other lock libraries (redsync, redislock, redis-py, node-redlock, redis-semaphore), installed from their
-           registries as tests/peers pins them, hold the same locks as we do; also part of test
+  peers    other lock libraries (redsync, redislock, redis-py, node-redlock, redis-semaphore, Redisson), installed from
+           their registries as tests/peers pins them, hold the same locks as we do; also part of test
   check    formatting, static analysis and types of Go, Python, JavaScript, C and shell
   lib      build/lib/libredlock.so with libredlock-core.so, build/include/redlock.h and
            build/lib/pkgconfig/redlock.pc
@@ -199,6 +199,7 @@ prepare_node() {
 prepare_peers() {
     need_python
     need_node
+    need javac default-jdk-headless mvn maven
     say "installing other lock libraries"
     # shellcheck source=tests/peers/lib.sh
     source tests/peers/lib.sh

@@ -196,8 +196,7 @@ func (m *Machine) attempt(h *hold) {
 	h.attempts++
 	h.attempt = a
 	if c := m.contests[h.lock.id()]; c != nil && h.contends() {
-		c.missed = false
-		c.forgetFreed()
+		c.attempted()
 	}
 	m.ask(&a.round, a, a, h.lock.kind.scripts.Acquire, m.attemptCommand(h, a))
 }
@@ -302,7 +301,11 @@ func (a *attempt) given(values []Value) (fence int64, ok bool) {
 	if !ok || numbers[1].Int < 0 || numbers[1].Int >= MaxPermits {
 		return 0, false
 	}
-	a.slot = strconv.FormatInt(numbers[1].Int, 10)
+	slot := strconv.FormatInt(numbers[1].Int, 10)
+	if len(a.grants) > 1 && slot != a.slot {
+		return 0, false // not the one that was asked for
+	}
+	a.slot = slot
 	return numbers[0].Int, true
 }
 
@@ -314,6 +317,7 @@ func (m *Machine) decide(a *attempt) {
 		m.win(h)
 	case t.refused() && a.placed:
 		m.takePlace(h)
+	case t.refused() && h.lock.kind.slots && t.pending > 0 && len(a.freeSlots()) == 0: // another node may know of a free slot
 	case t.refused(), t.hopeless():
 		m.loseAttempt(h, m.verdict(a.votes))
 	}

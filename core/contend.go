@@ -20,15 +20,13 @@ type contest struct {
 	took      Duration // that it took
 	splits    int      // attempts in a row after which nobody had a quorum
 	missed    bool     // a release may have been, between the attempt in flight and the listening
-	slot      string   // of the last release that was told, if that said so
 	lingering timer
 }
 
 // contested is what a contest knows of one node.
 type contested struct {
 	listening bool   // its releases are told
-	released  string // the holder whose release was told last
-	freed     bool   // of a semaphore: a release was told since the attempt in flight was sent
+	released  string // whose release was told last: the holder, as refusals name it, or the slot of a semaphore
 }
 
 const releasedChannel = "redlock:released:"
@@ -135,8 +133,14 @@ func (m *Machine) contest(id lockID) *contest {
 	c := m.contests[id]
 	if c == nil {
 		c = &contest{id: id, nodes: make([]contested, len(m.config.Nodes))}
+		if others := m.contestsOf(id.key); len(others) > 0 { // of another kind, but on the same channel
+			for i := range c.nodes {
+				c.nodes[i].listening = others[0].nodes[i].listening
+			}
+		} else {
+			m.listen(c, true)
+		}
 		m.contests[id] = c
-		m.listen(c, true)
 	}
 	m.timers.set(&c.lingering, nil, Never)
 	return c
@@ -154,8 +158,10 @@ func (c *contest) leave(m *Machine) {
 }
 
 func (c *contest) wake(m *Machine) {
-	m.listen(c, false)
 	delete(m.contests, c.id)
+	if len(m.contestsOf(c.id.key)) == 0 {
+		m.listen(c, false)
+	}
 }
 
 // mayBeFree tells whether enough nodes may be free for a quorum, by what an attempt and the releases since have told.
@@ -174,23 +180,23 @@ func (c *contest) isFree(a *attempt, node int) bool {
 	case yes: // and undone
 		return true
 	case no:
-		told := &c.nodes[node]
-		if c.id.kind.slots { // any of its holders' will do
-			return told.freed
-		}
-		return told.released != "" && told.released == a.grants[node].holder
+		told := c.nodes[node].released
+		return told != "" && (a.hold.lock.kind.slots || told == a.grants[node].holder)
 	}
 	return false
 }
 
-// forgetFreed is called when an attempt is sent, which finds out itself what is free.
-func (c *contest) forgetFreed() {
+// attempted is called when a new attempt is sent.
+func (c *contest) attempted() {
+	c.missed = false
 	for i := range c.nodes {
-		c.nodes[i].freed = false
+		if c.id.kind.slots { // a holder's name is only told once
+			c.nodes[i].released = ""
+		}
 	}
 }
 
-// heldByOne tells whether one holder is named by a quorum; of a semaphore, whether no slot may be free.
+// heldByOne tells whether one holder is named by a quorum; of a semaphore, whether no slot may be free on one.
 func (a *attempt) heldByOne() bool {
 	if a.hold.lock.kind.slots {
 		return len(a.freeSlots()) == 0
@@ -239,40 +245,16 @@ func (m *Machine) wakeContender(c *contest) {
 	}
 }
 
-// released tells that a node has published a release: the kind of lock, and the holder's name, as refusals give it; of a semaphore the
-// slot, if that is told. Of other holders, such as those of the same name in another database, it is none of our business.
+// released tells that a node has published a release: the kind of lock, and what is free. Of other holders of a mutex, such as
+// those of the same name in another database, it is none of our business.
 func (m *Machine) released(node int, key, payload string) {
-	kind, rest, _ := strings.Cut(payload, " ")
+	kind, what, ok := strings.Cut(payload, " ")
 	for _, c := range m.contestsOf(key) {
-		if c.id.kind.name != kind || node < 0 || node >= len(c.nodes) {
+		if c.id.kind.name != kind || !ok || node < 0 || node >= len(c.nodes) {
 			continue
 		}
-		if c.id.kind.slots {
-			c.nodes[node].freed, c.slot = true, rest
-		} else {
-			c.nodes[node].released = rest
-		}
+		c.nodes[node].released = what
 		if l := m.queue.lines[c.id]; l != nil && l.holds[0].attempt != nil && c.mayBeFree(l.holds[0].attempt) {
-			m.wakeContender(c)
-		}
-	}
-}
-
-// hears notes whether a node's releases are told. When a quorum's begin to be, some may have been missed.
-func (m *Machine) hears(node int, key string, on bool) {
-	for _, c := range m.contestsOf(key) {
-		if node < 0 || node >= len(c.nodes) || c.nodes[node].listening == on {
-			continue
-		}
-		c.nodes[node].listening = on
-		listening := 0
-		for i := range c.nodes {
-			if c.nodes[i].listening {
-				listening++
-			}
-		}
-		if on && listening == quorum(len(c.nodes)) {
-			c.missed = true
 			m.wakeContender(c)
 		}
 	}
@@ -286,6 +268,30 @@ func (m *Machine) contestsOf(key string) (contests []*contest) {
 		}
 	}
 	return contests
+}
+
+// hears notes whether a node's releases are told. When a quorum's begin to be, some may have been missed.
+func (m *Machine) hears(node int, key string, on bool) {
+	for _, c := range m.contestsOf(key) {
+		if node < 0 || node >= len(c.nodes) || c.nodes[node].listening == on {
+			continue
+		}
+		c.nodes[node].listening = on
+		if on && c.listening() == quorum(len(c.nodes)) {
+			c.missed = true
+			m.wakeContender(c)
+		}
+	}
+}
+
+// listening counts the nodes whose releases are told.
+func (c *contest) listening() (n int) {
+	for i := range c.nodes {
+		if c.nodes[i].listening {
+			n++
+		}
+	}
+	return n
 }
 
 // yield is a lock that this client has just released while others listened: they come first. If nobody came after all, they

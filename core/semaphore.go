@@ -12,11 +12,11 @@ import (
 
 // propose chooses the slot that the next attempt asks for.
 func (m *Machine) propose(h *hold) string {
-	if c := m.contests[h.lock.id()]; c != nil && c.slot != "" && h.contends() {
-		slot, err := strconv.Atoi(c.slot)
-		c.slot = ""
-		if err == nil && slot >= 0 && slot < h.lock.permits {
-			return strconv.Itoa(slot)
+	if c := m.contests[h.lock.id()]; c != nil && h.contends() {
+		for i := range c.nodes {
+			if slot, err := strconv.Atoi(c.nodes[i].released); err == nil && slot >= 0 && slot < h.lock.permits {
+				return strconv.Itoa(slot)
+			}
 		}
 	}
 	if h.attempt != nil {

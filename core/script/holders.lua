@@ -88,6 +88,6 @@ local function force(digest)
     others = others or held.token ~= ""
   end
   pcall(serve)
-  if removed and served == 0 then tell(RELEASED .. KEYS[1], kind) end
+  if removed and served == 0 then tell(RELEASED .. KEYS[1], kind .. " *") end
   return {removed and 1 or others and 0 or 2}
 end

@@ -17,13 +17,15 @@ local HANDED_OVER_MOST = 3000 -- ms that a hand-over lives until it is confirmed
 local PLACE_MOST = 3000000    -- µs that a place lives without being heard of
 local QUEUE_KEEP = 60000      -- ms that the queue's keys outlive the last that was heard of it
 
--- Before a lock's key: the channel where a release is published that hands over to nobody, and what names its holder there and in
--- refusals.
+-- Before a lock's key: the channel where a release is published that hands over to nobody, by the kind and what is free: the holder that
+-- it was, the slot, or * for whatever.
 local RELEASED = "redlock:released:"
-local function name_of(holder) return string.sub(redis.sha1hex(holder), 1, 16) end
 
 -- The random part of a token. Its digest is what the holder is forced by.
 local SECRET = "^rl[01]:(......................):"
+
+-- What names a holder in refusals and messages without revealing it.
+local function name_of(holder) return string.sub(redis.sha1hex(holder), 1, 16) end
 
 local function text(number) return string.format("%.0f", number) end
 
@@ -56,6 +58,7 @@ local function fence(proposed, keep)
 end
 
 local PLACE = "^(%d+) (%d+) (%d+) (%S+) (%d+) (%d+)(%S*) (.*)$"
+local SINCE = "^%d+ %d+ (%d+) "
 
 -- Removes a waiter. Returns whether it had a place.
 local function leave(token)
@@ -64,19 +67,18 @@ local function leave(token)
   return true
 end
 
--- Finds the first that lives, and its place. Of the dead before it at most 100 are removed: "" if there may be more.
+-- Finds the first that lives, and what the hash of places has for it. Of the dead before it at most 100 are removed: "" if there may be more.
 local function first()
   for _ = 1, 100 do
     local token = redis.call("LINDEX", queue, 0)
     if not token then return nil end
     local now, record = time(), redis.call("HGET", places, token) or ""
-    local place = {string.match(record, PLACE)}
-    local life = tonumber(place[1] or 0)
+    local life = tonumber(string.match(record, "^%d+") or 0)
     if life > now + PLACE_MOST then -- the clock was set back
       life = now + PLACE_MOST
       redis.call("HSET", places, token, text(life) .. string.match(record, " .*"))
     end
-    if life >= now then return token, place end
+    if life >= now then return token, record end
     redis.call("LPOP", queue)
     redis.call("HDEL", places, token)
   end
@@ -85,7 +87,7 @@ end
 
 local denied -- why a message could not be published
 
--- Publishes a message, which is the last thing that a script does. Returns how many have heard it.
+-- Publishes a message, which is the last thing that a script does for whom it is about. Returns how many have heard it.
 local function tell(channel, message)
   local heard = redis.pcall("PUBLISH", channel, message)
   if type(heard) == "number" then return heard end
@@ -98,8 +100,9 @@ end
 -- place where it is: a script whose own work is done ignores it (pcall), and the next one that needs the lock meets it.
 local function hand_over(asking)
   if not queue then return nil end
-  local token, place = first()
-  if not place then return token end
+  local token, record = first()
+  if not record then return token end
+  local place = {string.match(record, PLACE)}
   if admits and not admits(place) then return nil end
   local now, _, heard, _, sent, ttl, _, _, client = time(), unpack(place)
   local number, slot = grant(token, place, now, math.min(tonumber(ttl), HANDED_OVER_MOST))
@@ -118,7 +121,7 @@ local function wait(token, sent, life, ttl, keep, client, wanted)
     redis.call("DEL", queue, places)
   end
   local now = text(time())
-  local since = select(3, string.match(redis.call("HGET", places, token) or "", PLACE))
+  local since = string.match(redis.call("HGET", places, token) or "", SINCE)
   if not since then redis.call("RPUSH", queue, token) end
   local record = {text(now + life * 1000), now, since or now, sent, ttl, wanted and keep .. wanted or keep, client}
   redis.call("HSET", places, token, table.concat(record, " "))
@@ -131,7 +134,7 @@ local function waiting()
   local length, waited = redis.call("LLEN", queue), 0
   if length > 0 then
     local place = redis.call("HGET", places, redis.call("LINDEX", queue, 0)) or ""
-    local since = select(3, string.match(place, PLACE))
+    local since = string.match(place, SINCE)
     if since then waited = math.max(math.floor((time() - since) / 1000), 0) end
   end
   return length, waited

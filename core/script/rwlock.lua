@@ -38,8 +38,9 @@ end
 
 -- Whether an owner holds it in any mode.
 local function owns(owner)
-  for _, held in ipairs(grants()) do
-    if held.owner == owner and held.mode ~= "i" then return true end
+  local part = "|" .. owner .. "|"
+  for _, name in ipairs(redis.call("ZRANGE", KEYS[1], 0, -1)) do
+    if string.find(name, part, 2, true) == 2 then return true end
   end
   return false
 end
@@ -53,20 +54,20 @@ local function barred(mode, owner)
   return ends
 end
 
-local function free(mode, owner)
-  local writer, last = holders()
+-- Whether an owner may have it in this mode, by what holders() says.
+local function free(mode, owner, writer, last)
   return writer == owner or not writer and (mode == "r" or not last)
 end
 
 -- The fencing token of a grant: a new one, but for who writes already.
-local function fencing(owner, proposed, keep)
+local function fencing(writes, proposed, keep)
   if not counter or keep == "0" then return 0 end
-  return holders() == owner and tonumber(redis.call("GET", counter) or "") or fence(proposed, keep)
+  return writes and tonumber(redis.call("GET", counter) or "") or fence(proposed, keep)
 end
 
--- Makes a token a holder. Returns its fencing token.
-local function add(mode, owner, token, ms, proposed, keep)
-  local number = fencing(owner, proposed, keep)
+-- Makes a token a holder, one whose owner writes already or not. Returns its fencing token.
+local function add(mode, owner, writes, token, ms, proposed, keep)
+  local number = fencing(writes, proposed, keep)
   hold(member(mode, owner, token), ms)
   if mode == "w" and not queue then redis.call("ZREM", KEYS[1], INTENT) end
   return number
@@ -74,11 +75,18 @@ end
 
 local WANTED = "^|(.)|(.*)$" -- mode and owner in a place
 
-function admits(place) return free(string.match(place[7], WANTED)) end
+local admitted -- of the place that was admitted last, whether its owner writes already
+
+function admits(place)
+  local mode, owner = string.match(place[7], WANTED)
+  local writer, last = holders()
+  admitted = writer == owner
+  return free(mode, owner, writer, last)
+end
 
 function grant(token, place, at, ms)
   local mode, owner = string.match(place[7], WANTED)
-  return add(mode, owner, token, ms, at, place[6])
+  return add(mode, owner, admitted, token, ms, at, place[6])
 end
 
 -- The reply to one that waits, or may not. On several nodes the holder's name is the owner that writes, and one for all readers together.

@@ -5,7 +5,7 @@
 --      with a queue: 5 client ("" takes no place)  6 client's time of sending  7 ms that the place lives unheard of
 --      then mode, "r" or "w", without a queue also "w" and in how many ms this writer asks again: until then, if it is
 --           readers who refuse it, nobody begins to read
---      then owner, without a "|"
+--      then owner, not empty and without a "|"
 --      then this client's tokens of attempts whose outcome it does not know
 -- Reply {1, fencing token} taken; who enters again while it writes is told that of its hold
 --       {0, ...} another's: see refusal() | {3, type or kind} another kind | {4} the owner reads, and can't write
@@ -40,10 +40,11 @@ if not enters and head then
     return {1, number}
   end
   head = first()
+  writer, last = holders()
 end
-if enters or not head and not intent and free(mode, owner) then
+if enters or not head and not intent and free(mode, owner, writer, last) then
   if head then leave(token) end
-  return {1, add(mode, owner, token, ttl, proposal(ARGV[4]), keep)}
+  return {1, add(mode, owner, writer == owner, token, ttl, proposal(ARGV[4]), keep)}
 end
 if queue and ARGV[5] ~= "" then
   wait(token, ARGV[6], ARGV[7], ttl, keep, ARGV[5], "|" .. mode .. "|" .. owner)

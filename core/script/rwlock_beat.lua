@@ -9,7 +9,7 @@ local token, ttl, keep, client, sent, life, mode, owner = unpack(ARGV)
 local other = look()
 if other then return {3, other} end
 if extend(member(mode, owner, token), ttl) then -- it was handed over, and the message got lost
-  return {1, fencing(owner, time(), keep)}
+  return {1, fencing(holders() == owner, time(), keep)}
 end
 if redis.call("HEXISTS", places, token) == 0 then return {2} end
 wait(token, sent, life, ttl, keep, client, "|" .. mode .. "|" .. owner)

@@ -14,7 +14,7 @@ if queue then
   pcall(serve)
 elseif removed and string.sub(token, 1, 4) == "rl1:" then
   local writer, last = holders()
-  if not writer and (mode == "w" or not last) then heard = tell(RELEASED .. KEYS[1], kind) end
+  if not writer and (mode == "w" or not last) then heard = tell(RELEASED .. KEYS[1], kind .. " *") end
 end
 if not removed then return {code} end
 return {1, heard or denied and 0, denied}

@@ -29,7 +29,7 @@ func TestDigest(t *testing.T) {
 
 // preludes are the files that a kind's scripts have in common, in their order.
 var preludes = map[string][]string{
-	"mutex": {"queue", "mutex"}, "rwlock": {"queue", "holders", "rwlock"}, "semaphore": {"queue", "holders", "semaphore"},
+	"mutex": {"queue", "mutex"}, "reentrant": {"queue", "reentrant"}, "rwlock": {"queue", "holders", "rwlock"}, "semaphore": {"queue", "holders", "semaphore"},
 }
 
 // TestScripts: each script is its own file behind what all share and what its kind has in common.

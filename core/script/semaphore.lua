@@ -10,14 +10,13 @@ function parse(name, ends)
   return {member = name, slot = slot, token = token, ends = ends}
 end
 
--- Who holds which slot: a table of tokens by slots, and their number.
+-- Who holds which slot: a table of members by slots.
 local function slots()
-  local taken, members = {}, redis.call("ZRANGE", KEYS[1], 0, -1)
-  for _, name in ipairs(members) do
-    local slot, token = string.match(name, "^s|(%d*)|(.*)$")
-    taken[slot] = token
+  local taken = {}
+  for _, name in ipairs(redis.call("ZRANGE", KEYS[1], 0, -1)) do
+    taken[string.match(name, "^s|(%d*)|")] = name
   end
-  return taken, #members
+  return taken
 end
 
 -- The slot for a new holder, if there is one: the lowest that is free, or the proposed one.
@@ -36,8 +35,9 @@ end
 -- The slot of a token; nil if it has none. "" stands for a slot that its client does not know.
 local function slot_of(token, slot)
   if slot ~= "" then return redis.call("ZSCORE", KEYS[1], member(slot, token)) and slot or nil end
-  for taken, holder in pairs((slots())) do
-    if holder == token then return taken end
+  local part = "|" .. token
+  for _, name in ipairs(redis.call("ZRANGE", KEYS[1], 0, -1)) do
+    if string.find(name, part, 1, true) and parse(name).token == token then return parse(name).slot end
   end
 end
 
@@ -79,17 +79,15 @@ function grant(token, place, at, ms) return add(vacant, token, ms, at, place[6])
 -- The reply to one that waits, or may not: of the grants one of which has to end, the one that does so first; or the one that has the proposed slot.
 -- Without a queue also which slots are free here, the lowest hundred of them.
 local function refuse(token, permits, proposed)
+  local count, taken = redis.call("ZCARD", KEYS[1]), not queue and slots() or {}
   permits = tonumber(permits)
-  local list, taken, blocking = grants(), {}, nil
-  for _, held in ipairs(list) do
-    taken[held.slot] = true
-    if held.slot == proposed then blocking = held end
-  end
-  blocking = blocking or list[math.max(#list - permits, 0) + 1]
-  local reply = refusal(token, blocking and blocking.token or "", nil, blocking and blocking.ends - now or -1)
+  local has_to_end = math.max(count - permits, 0)
+  if taken[proposed] then has_to_end = redis.call("ZRANK", KEYS[1], taken[proposed]) end
+  local found = redis.call("ZRANGE", KEYS[1], has_to_end, has_to_end, "WITHSCORES")
+  local reply = refusal(token, found[1] and parse(found[1]).token or "", nil, found[1] and found[2] - now or -1)
   if queue then return reply end
   local free = {}
-  for slot = 0, #list < permits and permits - 1 or -1 do
+  for slot = 0, count < permits and permits - 1 or -1 do
     if #free == 100 then break end
     if not taken[text(slot)] then free[#free + 1] = text(slot) end
   end

@@ -95,18 +95,11 @@ func TestTheACLSuffices(t *testing.T) {
 // TestTheACLSufficesForWaiting: also for the queue, being handed over to, and giving up; and for being told of a release.
 func TestTheACLSufficesForWaiting(t *testing.T) {
 	for name, nodes := range map[string]int{"one node": 1, "several": 3} {
-		t.Run(name, func(t *testing.T) {
-			t.Run("mutex", func(t *testing.T) {
-				waitWithTheRights(t, nodes, "mutex", func(c *redlock.Client) *redlock.Lock { return c.Mutex("app:x") })
-			})
-			t.Run("semaphore", func(t *testing.T) {
-				waitWithTheRights(t, nodes, "semaphore", func(c *redlock.Client) *redlock.Lock { return c.Semaphore("app:x", 1) })
-			})
-		})
+		t.Run(name, func(t *testing.T) { waitWithTheRights(t, nodes) })
 	}
 }
 
-func waitWithTheRights(t *testing.T, nodes int, kind string, lockOf func(*redlock.Client) *redlock.Lock) {
+func waitWithTheRights(t *testing.T, nodes int) {
 	ctx := context.Background()
 	servers := testredis.StartN(t, nodes)
 	urls := testredis.URLs(servers)
@@ -125,30 +118,38 @@ func waitWithTheRights(t *testing.T, nodes int, kind string, lockOf func(*redloc
 	require.NoError(t, err)
 	defer other.Close()
 
-	held, err := lockOf(client).TryAcquire(ctx)
-	require.NoError(t, err)
-	short, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
-	defer cancel()
-	_, err = lockOf(other).Acquire(short)
-	require.ErrorIs(t, err, redlock.ErrTimeout)
+	for kind, lockOf := range map[string]func(*redlock.Client) *redlock.Lock{
+		"mutex":     func(c *redlock.Client) *redlock.Lock { return c.Mutex("app:x") },
+		"semaphore": func(c *redlock.Client) *redlock.Lock { return c.Semaphore("app:x", 1) },
+	} {
+		t.Run(kind, func(t *testing.T) {
+			own, theirs, queue := lockOf(client), lockOf(other), "{app:x}:redlock:"+kind+":queue:app:x"
+			held, err := own.TryAcquire(ctx)
+			require.NoError(t, err)
+			short, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
+			defer cancel()
+			_, err = theirs.Acquire(short)
+			require.ErrorIs(t, err, redlock.ErrTimeout)
 
-	waited := make(chan error)
-	go func() {
-		next, err := lockOf(other).Acquire(ctx)
-		if err == nil {
-			err = next.Release()
-		}
-		waited <- err
-	}()
-	queue, channel := "{app:x}:redlock:"+kind+":queue:app:x", "redlock:released:app:x"
-	require.Eventually(t, func() bool {
-		if nodes == 1 {
-			return servers[0].Do("LLEN", queue) == any(int64(1))
-		}
-		return slices.Equal(servers[0].Do("PUBSUB", "NUMSUB", channel).([]any), []any{channel, int64(1)})
-	}, 5*time.Second, time.Millisecond)
-	require.NoError(t, held.Release())
-	require.NoError(t, <-waited)
+			waited := make(chan error)
+			go func() {
+				next, err := theirs.Acquire(ctx)
+				if err == nil {
+					err = next.Release()
+				}
+				waited <- err
+			}()
+			const channel = "redlock:released:app:x"
+			require.Eventually(t, func() bool {
+				if nodes == 1 {
+					return servers[0].Do("LLEN", queue) == any(int64(1))
+				}
+				return slices.Equal(servers[0].Do("PUBSUB", "NUMSUB", channel).([]any), []any{channel, int64(1)})
+			}, 5*time.Second, time.Millisecond)
+			require.NoError(t, held.Release())
+			require.NoError(t, <-waited)
+		})
+	}
 	for _, server := range servers {
 		log := server.Do("ACL", "LOG").([]any)
 		require.Empty(t, log, "scripts ignore what they may not do here, and waiters are told late")

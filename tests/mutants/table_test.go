@@ -48,7 +48,7 @@ var mutants = []mutant{
 	{name: "a beat does not keep the place", edits: []edit{{placesGo, "\tc.wait(token, c.argv[4], number(c.argv[5]), ttl, keep, c.argv[3])\n", ""}}},
 	{name: "dead places are served", edits: []edit{{placesGo, "if p != nil && p.life >= c.now() {", "if p != nil {"}}},
 	{name: "an undo leaves the place", edits: []edit{{scriptsGo, "left := c.leave(c.argv[0])", "left := false"}}},
-	{name: "a place lives for long", edits: []edit{{"core/mutex.go", "return 3 * l.beatPeriod()", "return 12 * l.beatPeriod()"}}},
+	{name: "a place lives for long", edits: []edit{{"core/lock.go", "return 3 * l.beatPeriod()", "return 12 * l.beatPeriod()"}}},
 	{name: "who lost the place does not come again", edits: []edit{{queueGo, "m.move(h, displaced)\n\t\tm.attempt(h)", "m.planBeat(h)"}}},
 
 	// The hand-over.
@@ -60,7 +60,7 @@ var mutants = []mutant{
 	{name: "the new holder is not told", edits: []edit{{placesGo, "if token != asking && c.Publish != nil {", "if false {"}}},
 	{name: "a dead waiter costs its ttl", edits: []edit{{placesGo, "min(p.ttl, handedOverMost)", "p.ttl"}}},
 	{name: "a hand-over is not confirmed", often: true, edits: []edit{{queueGo, "if h.unconfirmed && h.state == held {", "if false {"}}},
-	{name: "a hand-over counts from its message", edits: []edit{{queueGo, "begun := min(Time(sent).add(since), m.now)", "_, begun := since, m.now"}}},
+	{name: "a hand-over counts from its message", edits: []edit{{queueGo, "begun := min(told.sent.add(told.elapsed-told.elapsed/100), m.now)", "begun := m.now"}}},
 	{name: "a hand-over counts from the reply to a beat", edits: []edit{{queueGo, "leaseEnd(c.sent, c.ttl)", "leaseEnd(m.now, c.ttl)"}}},
 	{name: "a hand-over is good for the whole ttl", edits: []edit{{queueGo, "min(a.hold.lock.ttl, handedOverMost)", "a.hold.lock.ttl"}}},
 	{name: "a hand-over that is over counts", edits: []edit{

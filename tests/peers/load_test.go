@@ -47,6 +47,12 @@ func underLoad(t *testing.T, matches []*match) {
 		all.Go(func() { fight(t, &w, 2, &w.theirTurns, m.them, name, end) })
 	}
 	all.Wait()
+	w.check(t)
+}
+
+// check says who had the lock how often, and that nobody lost anything.
+func (w *witness) check(t *testing.T) {
+	t.Helper()
 	ours, theirs, changes := w.ourTurns.Load(), w.theirTurns.Load(), w.changes.Load()
 	t.Logf("we held it %d times, they %d times; it changed sides %d times", ours, theirs, changes)
 	assert.Zero(t, w.overlaps.Load(), "two holders at once")

@@ -4,7 +4,9 @@
 // Each library is held by a program in its own language (go/driver, python/driver.py, node/driver.js) that speaks some
 // verbs of tests/drivers/README.md: open (with library=), acquire, try_acquire, renew, release, close. Beside OK it
 // answers HELD, TIMEOUT and NOT_HELD, or FAILED for what should not happen. The versions are pinned by go/go.sum,
-// python/requirements.txt and node/package-lock.json; ./build.sh peers installs them and runs this.
+// python/requirements.txt, node/package-lock.json and java/jars.sha256; ./build.sh peers installs them and runs this.
+//
+// Redisson's RLock (java/Driver.java) is another kind: a hash, as our reentrant lock is. It meets that kind's scripts.
 package peers_test
 
 import (
@@ -82,14 +84,6 @@ func TestPeers(t *testing.T) {
 // program gives what runs the peers of a language. Without what they need the test is skipped, or fails if REDLOCK_STRICT is 1.
 func program(t *testing.T, language string) func() *exec.Cmd {
 	t.Helper()
-	build, err := filepath.Abs(cmp.Or(os.Getenv("REDLOCK_BUILD"), "../../build"))
-	require.NoError(t, err)
-	need := func(path string) string {
-		if _, err := os.Stat(path); err != nil {
-			drivers.Missing(t, "%s (./build.sh peers makes it)", path)
-		}
-		return path
-	}
 	switch language {
 	case "go":
 		binary := filepath.Join(t.TempDir(), "peer-go")
@@ -99,11 +93,27 @@ func program(t *testing.T, language string) func() *exec.Cmd {
 		require.NoError(t, err, "%s", said)
 		return func() *exec.Cmd { return exec.Command(binary) }
 	case "python":
-		interpreter := need(filepath.Join(build, "peers", "venv", "bin", "python"))
+		interpreter := need(t, filepath.Join(buildFolder(t), "peers", "venv", "bin", "python"))
 		return func() *exec.Cmd { return exec.Command(interpreter, "-W", "error", "python/driver.py") }
 	}
-	need("node/node_modules")
+	need(t, "node/node_modules")
 	return func() *exec.Cmd { return exec.Command(cmp.Or(os.Getenv("REDLOCK_NODE"), "node"), "node/driver.js") }
+}
+
+// buildFolder is where ./build.sh peers installs.
+func buildFolder(t *testing.T) string {
+	t.Helper()
+	build, err := filepath.Abs(cmp.Or(os.Getenv("REDLOCK_BUILD"), "../../build"))
+	require.NoError(t, err)
+	return build
+}
+
+func need(t *testing.T, path string) string {
+	t.Helper()
+	if _, err := os.Stat(path); err != nil {
+		drivers.Missing(t, "%s (./build.sh peers makes it)", path)
+	}
+	return path
 }
 
 // A match is one of our clients and one of a peer's, who want the same locks.

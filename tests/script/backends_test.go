@@ -139,11 +139,13 @@ type ear struct {
 	pubsub *redis.PubSub
 }
 
-func listen(t *testing.T, client *redis.Client) *ear {
-	pubsub := client.PSubscribe(context.Background(), "redlock:*")
+func listen(t *testing.T, client *redis.Client, more ...string) *ear {
+	pubsub := client.PSubscribe(context.Background(), append(more, "redlock:*")...)
 	t.Cleanup(func() { pubsub.Close() })
-	_, err := pubsub.Receive(context.Background()) // that it listens
-	require.NoError(t, err)
+	for range len(more) + 1 {
+		_, err := pubsub.Receive(context.Background()) // that it listens
+		require.NoError(t, err)
+	}
 	return &ear{t, client, pubsub}
 }
 

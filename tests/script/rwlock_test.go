@@ -171,7 +171,7 @@ func TestRegrantOfARWLock(t *testing.T) {
 func TestReleasesOfARWLockThatArePublished(t *testing.T) {
 	l := startKind(t, "rwlock", manyNodes)
 	e := listen(t, l.Client())
-	told := []string{"redlock:released:" + lock + " rwlock"}
+	told := []string{"redlock:released:" + lock + " rwlock *"}
 	l.acquire("r", "a")
 	l.acquire("r", "b")
 	require.Equal(t, []any{1}, l.release("r", "a"))
@@ -249,6 +249,10 @@ func TestRWLockTakesOverUnresolvedTokens(t *testing.T) {
 	requireGranted(t, l.acquire("w", "x", "b2", "w", "d"))
 	require.Equal(t, []string{"w|x"}, l.holders())
 	require.Empty(t, l.waiting())
+
+	l.acquire("w", "x2")
+	requireRefused(t, l.acquire("w", "y", "x2"), 10_000, 1)
+	require.Equal(t, []string{"w|x"}, l.holders(), "the owner of an unresolved re-entry still writes")
 }
 
 func TestInspectARWLock(t *testing.T) {
