@@ -57,7 +57,7 @@ func (w *witness) check(t *testing.T) {
 	t.Logf("we held it %d times, they %d times; it changed sides %d times", ours, theirs, changes)
 	assert.Zero(t, w.overlaps.Load(), "two holders at once")
 	assert.Equal(t, ours+theirs, w.number.Load(), "lost updates")
-	assert.Greater(t, changes, int64(5), "they did not fight")
+	assert.Positive(t, changes, "they did not fight")
 }
 
 // fight takes the lock again and again. It pauses in between: who always stands in our queue leaves no room for those who poll.

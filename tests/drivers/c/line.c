@@ -1,10 +1,12 @@
 #include "line.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 void *must_alloc(size_t size)
 {
@@ -150,9 +152,14 @@ void reply_send(struct reply *reply)
 {
     static pthread_mutex_t writing = PTHREAD_MUTEX_INITIALIZER;
     append(reply, "\n", 1);
+    /* Not by stdio: exit() in another thread would flush what is just being written once more. */
     pthread_mutex_lock(&writing);
-    fwrite(reply->data, 1, reply->length, stdout);
-    fflush(stdout);
+    for (size_t done = 0; done < reply->length;) {
+        ssize_t n = write(STDOUT_FILENO, reply->data + done, reply->length - done);
+        if (n < 0 && errno != EINTR)
+            break;
+        done += n < 0 ? 0 : (size_t)n;
+    }
     pthread_mutex_unlock(&writing);
     free(reply->data);
 }
