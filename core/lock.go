@@ -1,7 +1,6 @@
 package core
 
 import (
-	"cmp"
 	"strconv"
 
 	"github.com/libredlock/libredlock/core/script"
@@ -23,10 +22,6 @@ type lock struct {
 type lockID struct {
 	kind *kindOfLock
 	key  string
-}
-
-func (id lockID) compare(other lockID) int {
-	return cmp.Or(cmp.Compare(id.key, other.key), cmp.Compare(id.kind.name, other.kind.name))
 }
 
 func (l *lock) id() lockID { return lockID{l.kind, l.key} }

@@ -1,7 +1,6 @@
 package core
 
 import (
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -296,10 +295,15 @@ func (m *Machine) subscribed(e *Subscribed) {
 	if m.queue.client == "" || e.Channel != wakeChannel+m.queue.client {
 		return
 	}
-	for _, id := range slices.SortedFunc(maps.Keys(m.queue.lines), lockID.compare) {
-		if first := m.queue.lines[id].holds[0]; first.state == queued {
-			m.beat(first)
+	var waiting []OpID
+	for _, l := range m.queue.lines {
+		if first := l.holds[0]; first.state == queued {
+			waiting = append(waiting, first.id)
 		}
+	}
+	slices.Sort(waiting)
+	for _, id := range waiting {
+		m.beat(m.holds[id])
 	}
 }
 

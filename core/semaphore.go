@@ -21,15 +21,15 @@ func (m *Machine) propose(h *hold) string {
 	}
 	if h.attempt != nil {
 		if free := h.attempt.freeSlots(); len(free) > 0 {
-			return strconv.Itoa(free[h.jitter(0, Duration(len(free)-1))])
+			return strconv.FormatInt(free[h.jitter(0, Duration(len(free)-1))], 10)
 		}
 	}
 	return strconv.Itoa(int(h.jitter(0, Duration(h.lock.permits-1))))
 }
 
 // freeSlots are those that a quorum may have free, by what the nodes answered.
-func (a *attempt) freeSlots() (slots []int) {
-	var named []int
+func (a *attempt) freeSlots() (slots []int64) {
+	var named []int64
 	for i := range a.grants {
 		told := a.grants[i].slots
 		if a.votes[i].answer == yes {
@@ -37,7 +37,7 @@ func (a *attempt) freeSlots() (slots []int) {
 		}
 		for number := range strings.SplitSeq(told, ",") {
 			if slot, err := strconv.Atoi(number); err == nil && slot >= 0 && slot < a.hold.lock.permits {
-				named = append(named, slot)
+				named = append(named, int64(slot))
 			}
 		}
 	}

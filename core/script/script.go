@@ -35,7 +35,7 @@ func (f *Family) All() []*Script {
 }
 
 // All lists every script.
-var All = append(append(append(Mutex.All(), Reentrant.All()...), RWLock.All()...), Semaphore.All()...)
+var All = append(Mutex.All(), Semaphore.All()...)
 
 // queue is put before every script.
 //

@@ -67,7 +67,7 @@ var mutants = []mutant{
 		{queueGo, "if a.deadline() <= m.now { // it came late", "if false { // it came late"},
 		{queueGo, "\tif deadline <= m.now {\n\t\tm.loseAttempt(", "\tif false {\n\t\tm.loseAttempt("},
 	}},
-	{name: "what came before the subscription is missed", edits: []edit{{queueGo, "first.state == queued {\n\t\t\tm.beat(first)", "first.state == queued {\n\t\t\t_ = first"}}},
+	{name: "what came before the subscription is missed", edits: []edit{{queueGo, "m.beat(m.holds[id])", "_ = id"}}},
 	{name: "a place is left to one with another ttl", edits: []edit{{queueGo, "next.lock.ttl != h.lock.ttl || ", ""}}},
 	{name: "the first does not await the holder's end", edits: []edit{{queueGo, "left > 0 && a.turn != 0 {", "false && left > 0 {"}}},
 	{name: "waiters beat four times as often", edits: []edit{{queueGo, "\tperiod := h.lock.beatPeriod()", "\tperiod := h.lock.beatPeriod() / 4"}}},
